@@ -16,18 +16,17 @@
 #include "common/io/thread.h"
 #include "common/io/transport/transport_address.h"
 
-#define ADDRESS_BYTES_MAX 256
 #define CLOSING_MAX       16     /* over the limit: turned out, and not gone yet */
 #define MEMORY_BYTES_MAX  0x8000 /* of a connection: a request's head, and an answer's */
 #define PATIENCE_SEC      60
 #define MESSAGE_BYTES_MAX 256
 #define PLAIN_TEXT        "text/plain; charset=utf-8"
 
-/* A request, from its first line on.  It is the daemon's thread's, but that a call that is handed on is its
- * handler's, until it is answered. */
+/* A request, from its first line on: MHD's thread's, and while it is handed on its handler's. */
 struct http_call {
     struct http_server *server;
     struct MHD_Connection *connection;
+    struct http_guest *guest;    /* who asks */
     const char *method;          /* NULL: the head is not whole yet */
     struct MHD_Response *answer; /* NULL: none yet, or no memory for one */
     uint16_t status;
@@ -50,11 +49,6 @@ struct http_server {
 };
 
 /* --- connections -------------------------------------------------------------------------------- */
-
-static struct http_guest *guest_of(struct MHD_Connection *connection)
-{
-    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
 
 static void on_connection(void *context,
                           struct MHD_Connection *connection,
@@ -87,10 +81,9 @@ static bool add_headers(struct MHD_Response *answer, const struct http_response 
 
 static void set_answer(struct http_call *call, struct http_response *response)
 {
-    static const struct http_response no_memory = {.status = 500, .content_type = PLAIN_TEXT};
     if (response->body.failed) {
         buffer_deinit(&response->body);
-        *response = no_memory;
+        *response = (struct http_response){.status = 500, .content_type = PLAIN_TEXT};
     }
     size_t size_bytes = 0;
     uint8_t *body = buffer_detach(&response->body, &size_bytes);
@@ -133,7 +126,7 @@ static enum MHD_Result send_answer(struct http_call *call)
     if (call->answer == NULL) {
         return MHD_NO;
     }
-    http_guests_await(&call->server->guests, guest_of(call->connection));
+    http_guests_await(&call->server->guests, call->guest);
     enum MHD_Result result = MHD_queue_response(call->connection, call->status, call->answer);
     MHD_destroy_response(call->answer); /* MHD has its own hold of it */
     call->answer = NULL;
@@ -189,6 +182,7 @@ static bool answer(struct http_call *call)
 {
     struct http_server *server = call->server;
     const struct http_route *route = http_routes_find(&server->routes, call->uri);
+    call->handed_on = true;
 
     if (server->local && !http_host_is_local(http_call_header(call, "Host"))) {
         refuse_foreign(call);
@@ -203,7 +197,7 @@ static bool answer(struct http_call *call)
     } else if (!begin_call(server)) {
         answer_plainly(call, 503);
     } else {
-        http_guests_serve(&server->guests, guest_of(call->connection));
+        http_guests_serve(&server->guests, call->guest);
         MHD_suspend_connection(call->connection);
         route->call_handler(route->context, call);
         return false;
@@ -219,6 +213,8 @@ static void *on_uri(void *context, const char *uri, struct MHD_Connection *conne
     if (call != NULL) {
         call->server = context;
         call->connection = connection;
+        call->guest = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+                          ->socket_context;
         memcpy(call->uri, uri == NULL ? "" : uri, uri_bytes);
     }
     return call;
@@ -236,11 +232,12 @@ static enum MHD_Result on_request(void *context,
 {
     struct http_call *call = *call_slot;
     (void)context;
+    (void)connection;
     (void)path;
     (void)version;
     (void)body;
 
-    if (call == NULL || guest_of(connection) == NULL) {
+    if (call == NULL || call->guest == NULL) {
         return MHD_NO; /* there was no memory for it */
     }
     if (call->method == NULL || *body_bytes > 0) {
@@ -248,11 +245,8 @@ static enum MHD_Result on_request(void *context,
         *body_bytes = 0; /* nobody's body is read */
         return MHD_YES;
     }
-    if (!call->handed_on) {
-        call->handed_on = true;
-        if (!answer(call)) {
-            return MHD_YES;
-        }
+    if (!call->handed_on && !answer(call)) {
+        return MHD_YES;
     }
     return send_answer(call);
 }
@@ -331,9 +325,6 @@ enum status http_server_open(const char *address,
                              struct http_server **ret_server,
                              struct error *ret_error)
 {
-    if (strlen(address) >= ADDRESS_BYTES_MAX) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "address is too long");
-    }
     enum status status = transport_address_check_http(address, insecure, ret_error);
     if (status != STATUS_OK) {
         return status;

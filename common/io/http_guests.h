@@ -3,7 +3,8 @@
  * longest, be it for a request or to take an answer.  Whoever waits for us does not.
  *
  * To turn one out is to shut its socket down, as if the other end hung up: it is the server's, which alone closes it
- * when it notices, and says so (http_guests_leave()).
+ * when it notices, and says so (http_guests_leave()).  libmicrohttpd's manual lets one have the socket, and warns that
+ * to meddle with it may break HTTP, which for this one is what we want.
  *
  * Thread rule: one at a time.
  */

@@ -18,8 +18,11 @@ static int resolve(const char *address, struct addrinfo **ret_found)
     const char *colon = strrchr(address, ':');
     size_t brackets = address[0] == '[';
     char host[HOST_BYTES_MAX];
-    (void)snprintf(host, sizeof host, "%.*s", (int)((size_t)(colon - address) - 2 * brackets),
-                   address + brackets);
+    size_t host_bytes = (size_t)(colon - address) - 2 * brackets;
+    if (host_bytes >= sizeof host) {
+        return EAI_NONAME;
+    }
+    (void)snprintf(host, sizeof host, "%.*s", (int)host_bytes, address + brackets);
     bool any = host[0] == '\0' || strcmp(host, "*") == 0;
     return getaddrinfo(any ? NULL : host, colon + 1, &hints, ret_found);
 }
