@@ -240,4 +240,15 @@ __attribute__((unused)) static struct steps follow(uint32_t count)
     return steps;
 }
 
+/* The master wishes for the first `count` stores, led by `leader`; 0 = by whichever. */
+__attribute__((unused)) static void wish(struct steps *steps, uint32_t count, uint64_t leader)
+{
+    struct replica_event goal = {.type = REPLICA_EVENT_GOAL, .goal_leader = leader};
+    goal.goal_members.count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        goal.goal_members.members[i] = store_of(i + 1);
+    }
+    step(steps, goal);
+}
+
 #endif /* TESTS_SUPPORT_REPLICA_STEPS_H */

@@ -29,15 +29,6 @@ static struct replica_configuration without_self(void)
     return replica_configuration_remove(&members, 11);
 }
 
-static void wish(struct steps *steps, uint32_t count)
-{
-    struct replica_event event = {.type = REPLICA_EVENT_GOAL, .goal_members = {.count = count}};
-    for (uint32_t i = 0; i < count; i++) {
-        event.goal_members.members[i] = store_of(i + 1);
-    }
-    step(steps, event);
-}
-
 Test(replica_damage, a_secondary_says_so_until_it_is_removed_and_notes_it)
 {
     struct steps steps = follow(3);
@@ -179,7 +170,7 @@ Test(replica_damage, who_leads_alone_goes_on_after_a_restart_too)
     damage(&steps);
     cr_assert_not(has_effect(&steps, REPLICA_EFFECT_CONFIGURE));
     cr_assert(replica_look(steps.replica).serving);
-    wish(&steps, 2);
+    wish(&steps, 2, 0);
     tick_at(&steps, steps.now_ns + 60000 * MS);
     cr_assert_null(find_sent(&steps, REPLICA_OPEN, 2)); /* but teaches nobody */
     end(&steps);
@@ -188,7 +179,7 @@ Test(replica_damage, who_leads_alone_goes_on_after_a_restart_too)
 Test(replica_damage, a_learner_of_a_damaged_primary_is_let_go)
 {
     struct steps steps = lead(2);
-    wish(&steps, 3);
+    wish(&steps, 3, 0);
     held(&steps, 3, true);
     received(&steps, 3,
              (struct replica_message){
