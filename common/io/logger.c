@@ -173,8 +173,9 @@ static bool take_allowance(const char *event, uint64_t *ret_suppressed)
     for (const char *at = event; *at != '\0'; at++) {
         hash = (hash ^ (uint8_t)*at) * 16777619u;
     }
-    int64_t second = clock_monotonic_ns() / 1000000000;
     pthread_mutex_lock(&rates_lock);
+    /* Under the lock: a thread that came with a second already over would begin it anew. */
+    int64_t second = clock_monotonic_ns() / 1000000000;
     struct rate *rate = &rates[hash % EVENT_SLOTS];
     if (rate->second != second) {
         rate->second = second;

@@ -111,10 +111,11 @@ Test(logger, a_long_line_is_cut_between_fields)
     json_decref(line);
 }
 
+/* For more than a second, so that a second turns while others are in the midst of it. */
 static void *write_many(void *context)
 {
-    (void)context;
-    for (int i = 0; i < 2000; i++) {
+    const int64_t *until_ns = context;
+    for (int64_t i = 0; i < 2000 || clock_monotonic_ns() < *until_ns; i++) {
         LOG_EVENT(LOG_LEVEL_INFO, "flood", LOG_I64("i", i));
     }
     return NULL;
@@ -125,8 +126,9 @@ Test(logger, floods_are_counted_not_written)
     capture(LOG_LEVEL_INFO, false);
     pthread_t threads[4];
     int64_t began_ns = clock_monotonic_ns();
+    int64_t until_ns = began_ns + 1200000000;
     for (int i = 0; i < 4; i++) {
-        pthread_create(&threads[i], NULL, write_many, NULL);
+        pthread_create(&threads[i], NULL, write_many, &until_ns);
     }
     for (int i = 0; i < 4; i++) {
         pthread_join(threads[i], NULL);
