@@ -45,6 +45,17 @@ void change_committed(struct catalog *catalog, struct open_request *request);
 /* It is known not to be: answer. */
 void change_failed(struct catalog *catalog, struct open_request *request, const struct error *why);
 
+/* A proposal being judged, and what it is about. */
+struct judged {
+    const struct proposal *proposal;
+    struct tablet *tablet; /* of the version that the proposal is based on */
+    struct tablet *right;  /* the same, where it is a merge */
+    struct replica_member proposer;
+};
+
+/* catalog_judge.c: why it may not be taken; NULL = it may. */
+const char *judge_proposal(const struct catalog *catalog, const struct judged *judged);
+
 /* catalog_propose.c: judge the proposals that wait, as many as fit one transaction: it is pending now,
  * or they have been answered. */
 void propose_begin(struct catalog *catalog);

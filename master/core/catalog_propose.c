@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "common/base/assert.h"
 #include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
@@ -5,8 +7,8 @@
 
 /*
  * Proposals: compare-and-swap on a tablet's configuration (docs/replication.md, rule 12 and
- * section 10).  The master judges, it does not decide: what is right by the rules is taken, whatever
- * it would have wished.
+ * section 10).  The master judges (catalog_judge.c), it does not decide: what is right by the rules
+ * is taken, whatever it would have wished.
  *
  * All that wait are judged together, against what is committed, and taken in one transaction; all
  * are answered when it is durable, so nothing is told that the coordinator has not acknowledged.  Of
@@ -14,117 +16,87 @@
  *
  * They are a process's: one of a copied folder, or one that was replaced, may have the server's number, and is not
  * heard, nor told anything.
- *
- * A proposer repeats what was refused until a higher version settles it (rule 9).  So nothing may be
- * refused for a reason that does not go away by itself, but what no honest replica proposes.
  */
 
-/* In one transaction: etcd takes 128 operations.  A merge is three of them, a change of members one. */
+/* In one transaction: etcd takes 128 operations.  A merge is three of them, a change of members one, or two. */
 #define CHANGES_MAX      120
 #define CHANGES_EACH_MAX 3
 _Static_assert(CHANGES_MAX >= LIMIT_PROPOSALS_PER_MESSAGE, "a message of the usual kind must fit");
 
-/* A proposal being judged; why NULL = it may be taken. */
-struct judged {
-    const struct proposal *proposal;
-    struct tablet *tablet;
-    struct replica_member proposer;
-};
-
-/* --- judging ---------------------------------------------------------------------------------- */
-
-/* A copy can be on this store: its number and its server's are known.  They need not belong together
- * any more: a disk may have been carried away since, and then its primary removes it again. */
-static bool is_known(const struct catalog *catalog, struct replica_member member)
-{
-    const struct server *server = state_server(catalog, member.server);
-    return server != NULL && server->image != NULL && state_owner(catalog, member.store) != NULL;
-}
-
-static const char *judge_members(const struct catalog *catalog, const struct judged *judged)
-{
-    const struct replica_configuration *from = &judged->tablet->record.configuration;
-    const struct replica_configuration *to = &judged->proposal->next;
-    bool leads = replica_configuration_is_leader(from, judged->proposer.store);
-
-    switch (replica_configuration_change(from, to)) {
-    case REPLICA_CHANGE_NONE:
-    case REPLICA_CHANGE_REMOVE:
-        return leads ? NULL : "only the primary renews or removes";
-    case REPLICA_CHANGE_ADD:
-        for (uint32_t i = 0; i < to->member_count; i++) {
-            if (!is_known(catalog, to->members[i])) {
-                return "a server or store is not known";
-            }
-        }
-        return leads ? NULL : "only the primary adds";
-    case REPLICA_CHANGE_REPLACE:
-    case REPLICA_CHANGE_YIELD:
-        return replica_configuration_is_leader(to, judged->proposer.store)
-                   ? NULL
-                   : "a new primary proposes itself";
-    case REPLICA_CHANGE_BAD:
-        break;
-    }
-    return "more than one change";
-}
-
-/* Replaced as it is: the same members, the same primary, who asks. */
-static const char *judge_heirs(const struct judged *judged,
-                               const struct replica_configuration *next)
-{
-    const struct replica_configuration *from = &judged->tablet->record.configuration;
-
-    if (!replica_configuration_is_leader(from, judged->proposer.store)) {
-        return "only the primary splits or merges";
-    }
-    if (!replica_configuration_same_members(from, next) ||
-        !replica_configuration_is_leader(next, judged->proposer.store)) {
-        return "a split or merge keeps the members and the primary";
-    }
-    return NULL;
-}
-
-static const char *judge_split(const struct judged *judged)
-{
-    const struct proposal *proposal = judged->proposal;
-    const struct tablet_goal *goal = &judged->tablet->record.goal;
-
-    if (goal->wish != GOAL_SPLIT || goal->left != proposal->left ||
-        goal->right != proposal->right || !bytes_equal(goal->row, proposal->row)) {
-        return "not the split that was wished";
-    }
-    if (proposal->next.version != proposal->base + 1) {
-        return "the children's version is not the next";
-    }
-    return judge_heirs(judged, &proposal->next);
-}
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static const char *judge_merge(const struct judged *judged, const struct tablet *right)
-{
-    const struct proposal *proposal = judged->proposal;
-    const struct tablet_goal *goal = &judged->tablet->record.goal;
-
-    if (goal->wish != GOAL_MERGE || goal->left != proposal->tablet ||
-        goal->right != proposal->right || goal->merged != proposal->merged) {
-        return "not the merge that was wished";
-    }
-    if (proposal->next.version != later(proposal->base, proposal->right_base) + 1) {
-        return "the merged tablet's version is not the next of both";
-    }
-    if (!replica_configuration_is_leader(&right->record.configuration, judged->proposer.store) ||
-        !replica_configuration_same_members(&right->record.configuration, &proposal->next)) {
-        return "the right tablet has other members or another primary";
-    }
-    return judge_heirs(judged, &proposal->next);
-}
-
 /* --- taking ----------------------------------------------------------------------------------- */
+
+/* The member that is added; NULL where none is. */
+static const struct replica_member *newcomer_of(const struct replica_configuration *from,
+                                                const struct replica_configuration *to)
+{
+    if (replica_configuration_change(from, to) != REPLICA_CHANGE_ADD) {
+        return NULL;
+    }
+    uint32_t i = 0;
+    while (replica_configuration_has(from, to->members[i])) {
+        i++;
+    }
+    return &to->members[i];
+}
+
+static bool has_server(const struct transaction *transaction, uint64_t server)
+{
+    for (size_t i = 0; i < transaction->change_count; i++) {
+        const struct staged *change = &transaction->changes[i];
+        if (change->kind == STAGED_PUT_SERVER && change->number == server) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The server's record, with this store too. */
+static void put_server_with(struct catalog *catalog,
+                            struct transaction *transaction,
+                            struct replica_member member)
+{
+    struct server_record record;
+    const struct server *server = state_server(catalog, member.server);
+
+    if (state_store_make(catalog, member.store) == NULL ||
+        plan_server_record(catalog, server, &record) != STATUS_OK) {
+        transaction->failed = true;
+        return;
+    }
+    struct store_record *stores = arena_allocate_array(&catalog->scratch, record.store_count + 1,
+                                                       sizeof *stores);
+    if (stores == NULL) {
+        transaction->failed = true;
+        return;
+    }
+    memcpy(stores, record.stores, record.store_count * sizeof *stores);
+    stores[record.store_count] = (struct store_record){.number = member.store};
+    record.stores = stores;
+    record.store_count += !server_record_lists(&record, member.store);
+    transaction_put_server(transaction, &record);
+}
+
+/* To add a store may be in doubt for long, and is said again; meanwhile the goal may have gone elsewhere, the disk
+ * may have been replaced, and nobody owns that store any more.  Every copy's store has an owner, so it is recorded
+ * along with this, as its server's.  Its primary will not find it, and removes it.  False = not in this
+ * transaction. */
+static bool record_newcomer(struct catalog *catalog,
+                            struct transaction *transaction,
+                            const struct judged *judged)
+{
+    const struct replica_member *member = newcomer_of(&judged->tablet->record.configuration,
+                                                      &judged->proposal->next);
+
+    if (member == NULL || state_owner(catalog, member->store) != NULL) {
+        return true;
+    }
+    const struct store *store = number_map_get(&catalog->stores, member->store);
+    if ((store != NULL && store->seen_on != NULL) || has_server(transaction, member->server)) {
+        return false; /* it is being recorded: as the server's that has it now, or with another */
+    }
+    put_server_with(catalog, transaction, *member);
+    return true;
+}
 
 static void take_members(struct transaction *transaction, const struct judged *judged)
 {
@@ -150,10 +122,14 @@ static void take_split(const struct catalog *catalog,
     transaction_add_tablet(transaction, &children[1]);
 }
 
-static void take_merge(struct transaction *transaction,
-                       const struct judged *judged,
-                       struct tablet *right)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
+    return a > b ? a : b;
+}
+
+static void take_merge(struct transaction *transaction, const struct judged *judged)
+{
+    struct tablet *right = judged->right;
     struct tablet_record merged = judged->tablet->record;
     struct tablet_heirs heirs = {.merged = merged.goal.merged};
 
@@ -161,7 +137,7 @@ static void take_merge(struct transaction *transaction,
     merged.configuration = judged->proposal->next;
     merged.parent = judged->tablet->record.number;
     merged.absorbed = right->record.number;
-    merged.soft_limit_bytes = later(merged.soft_limit_bytes, right->record.soft_limit_bytes);
+    merged.soft_limit_bytes = larger(merged.soft_limit_bytes, right->record.soft_limit_bytes);
     merged.range.end = right->record.range.end;
     tablet_goal_wish_nothing(&merged.goal);
     transaction_remove_tablet(transaction, judged->tablet, &heirs);
@@ -211,32 +187,26 @@ static void consider(struct catalog *catalog,
                      uint64_t server,
                      const struct proposal *proposal)
 {
-    struct judged judged = {proposal,
-                            number_map_get(&catalog->tablets, proposal->tablet),
-                            {server, proposal->proposer}};
-    struct tablet *right = number_map_get(&catalog->tablets, proposal->right);
-    const char *why = NULL;
+    const struct judged judged = {proposal,
+                                  number_map_get(&catalog->tablets, proposal->tablet),
+                                  number_map_get(&catalog->tablets, proposal->right),
+                                  {server, proposal->proposer}};
 
     if (!is_current(transaction, judged.tablet, proposal->base) ||
         (proposal->kind == PROPOSAL_MERGE &&
-         !is_current(transaction, right, proposal->right_base))) {
+         !is_current(transaction, judged.right, proposal->right_base))) {
         return; /* it came too late: the answer says so */
     }
     if (transaction->change_count + CHANGES_EACH_MAX > CHANGES_MAX) {
         return; /* it will come again */
     }
-    if (!replica_configuration_has(&judged.tablet->record.configuration, judged.proposer)) {
-        why = "the proposer is no member";
-    } else if (proposal->kind == PROPOSAL_MEMBERS) {
-        why = judge_members(catalog, &judged);
-    } else if (proposal->kind == PROPOSAL_SPLIT) {
-        why = judge_split(&judged);
-    } else {
-        why = judge_merge(&judged, right);
-    }
+    const char *why = judge_proposal(catalog, &judged);
     if (why != NULL) {
         note_refusal(catalog, &judged, why);
         return;
+    }
+    if (proposal->kind == PROPOSAL_MEMBERS && !record_newcomer(catalog, transaction, &judged)) {
+        return; /* it will come again */
     }
     note_taken(catalog, &judged);
     if (proposal->kind == PROPOSAL_MEMBERS) {
@@ -244,7 +214,7 @@ static void consider(struct catalog *catalog,
     } else if (proposal->kind == PROPOSAL_SPLIT) {
         take_split(catalog, transaction, &judged);
     } else {
-        take_merge(transaction, &judged, right);
+        take_merge(transaction, &judged);
     }
 }
 

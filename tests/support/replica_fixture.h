@@ -137,6 +137,17 @@ __attribute__((unused)) static bool is_taken(const struct proposed *proposed,
            replica_configuration_equal(&proposed->configuration, &proposal->next);
 }
 
+/* Refused: the answer is the configuration that is there. */
+__attribute__((unused)) static void assert_refused(struct replica_member proposer,
+                                                   struct proposal proposal,
+                                                   const char *why)
+{
+    struct replica_view before = newest_view(proposal.tablet);
+    struct proposed answer = propose_as(proposer, proposal);
+    cr_assert_eq(answer.outcome, PROPOSED_CONFIGURATION, "%s", why);
+    cr_assert(replica_configuration_equal(&answer.configuration, &before.configuration), "%s", why);
+}
+
 __attribute__((unused)) static struct drain_server_response drain(uint64_t server, bool draining)
 {
     struct buffer body = BUFFER_INIT;

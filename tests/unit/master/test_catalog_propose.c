@@ -170,17 +170,6 @@ Test(propose, a_secondary_takes_the_lead_with_or_without_the_one_before)
 
 /* --- what is not ------------------------------------------------------------------------------ */
 
-/* Refused: the answer is the configuration that is there. */
-static void assert_refused(struct replica_member proposer,
-                           struct proposal proposal,
-                           const char *why)
-{
-    struct replica_view before = newest_view(proposal.tablet);
-    struct proposed answer = propose_as(proposer, proposal);
-    cr_assert_eq(answer.outcome, PROPOSED_CONFIGURATION, "%s", why);
-    cr_assert(replica_configuration_equal(&answer.configuration, &before.configuration), "%s", why);
-}
-
 Test(propose, nobody_else_proposes_anything)
 {
     make_replicated("t");
@@ -230,9 +219,6 @@ Test(propose, one_change_at_a_time_on_the_version_that_is_there)
     struct proposal unknown = members_of(
         &view, replica_configuration_add(now, (struct replica_member){99, 990}));
     assert_refused(leader, unknown, "a server that nobody knows");
-    unknown = members_of(&view, replica_configuration_add(
-                                    now, (struct replica_member){outsider(&view).server, 991}));
-    assert_refused(leader, unknown, "a store that nobody knows");
 }
 
 Test(propose, of_two_proposals_for_one_version_the_first_is_taken_and_both_hear_of_it)
@@ -277,6 +263,72 @@ Test(propose, a_failed_commit_is_no_answer_and_the_proposal_may_come_again)
     cr_assert(is_taken(&answer, &renewal));
 }
 
+/* Its server comes with another disk, and no goal names the old one. */
+static struct replica_member forgotten_store(const struct replica_view *view)
+{
+    struct replica_member member = outsider(view);
+    server_of(member.server)->fake.stores[0].number += 1000;
+    replicas_settle(&driver, servers, SERVERS);
+    return member;
+}
+
+/* Simulator, seed 28015488: the commit of such a proposal had failed, and it was said again when the disk was gone. */
+Test(propose, a_store_that_was_forgotten_is_recorded_with_the_proposal_that_adds_it)
+{
+    make_replicated("t");
+    struct replica_view view = newest_view(tablet_at("t", ""));
+    struct replica_member leader = replica_configuration_leader(&view.configuration);
+    struct replica_member gone = forgotten_store(&view);
+    struct proposal add = members_of(&view, replica_configuration_add(&view.configuration, gone));
+    coordinator_memory_fail(driver.coordinator, 0, 1);
+    add.proposer = leader.store;
+    uint64_t request = driver_propose(&driver, leader.server, &add, 1);
+    driver_assert_refused(&driver, request, STATUS_UNAVAILABLE, "nothing was changed");
+    struct proposed answer = propose_as(leader, add);
+    cr_assert(is_taken(&answer, &add));
+    catalog_destroy(driver.catalog);
+    driver_load(&driver); /* and it is a sound catalog, as it was written */
+    replicas_settle(&driver, servers, SERVERS);
+
+    view.configuration = answer.configuration;
+    struct proposal remove = members_of(
+        &view, replica_configuration_remove(&view.configuration, gone.store));
+    answer = propose_as(leader, remove);
+    cr_assert(is_taken(&answer, &remove));
+}
+
+Test(propose, of_two_forgotten_stores_of_a_server_one_is_recorded_at_a_time)
+{
+    static const char *const names[] = {"t", "u"};
+    struct replica_view views[2];
+    struct proposal adds[2];
+    struct replica_member leaders[2];
+    uint64_t requests[2];
+    uint64_t server = SERVERS;
+    servers[server - 1].fake.replicates = false; /* so no goal names it */
+    replicas_settle(&driver, servers, SERVERS);
+    for (uint64_t i = 0; i < 2; i++) {
+        make_replicated(names[i]);
+        views[i] = newest_view(tablet_at(names[i], ""));
+        const struct replica_configuration *members = &views[i].configuration;
+        const struct replica_member forgotten = {server, 5000 + i};
+        leaders[i] = replica_configuration_leader(members);
+        adds[i] = members_of(&views[i], replica_configuration_add(members, forgotten));
+        adds[i].proposer = leaders[i].store;
+    }
+    driver.hold_commits = true;
+    (void)driver_create(&driver, "x", NULL, 0); /* something is under way */
+    for (size_t i = 0; i < 2; i++) {
+        requests[i] = driver_propose(&driver, leaders[i].server, &adds[i], 1);
+    }
+    driver.hold_commits = false;
+    (void)driver_commit(&driver);
+    cr_assert(is_taken(&driver_proposed(&driver, requests[0]).answers[0], &adds[0]));
+    cr_assert_not(is_taken(&driver_proposed(&driver, requests[1]).answers[0], &adds[1]));
+    struct proposed again = propose_as(leaders[1], adds[1]);
+    cr_assert(is_taken(&again, &adds[1]));
+}
+
 Test(propose, malformed_and_empty_requests_are_answered)
 {
     struct buffer body = BUFFER_INIT;
@@ -285,193 +337,6 @@ Test(propose, malformed_and_empty_requests_are_answered)
     driver_assert_refused(&driver, request, STATUS_INVALID_ARGUMENT, "propose_request");
     request = driver_propose(&driver, 1, NULL, 0);
     cr_assert_eq(driver_proposed(&driver, request).answer_count, 0);
-}
-
-/* --- what became of a tablet ------------------------------------------------------------------ */
-
-Test(propose, a_tablet_that_is_gone_is_said_to_be_with_what_came_of_it)
-{
-    make_replicated("t");
-    struct replica_view view = newest_view(tablet_at("t", ""));
-    struct replica_member leader = replica_configuration_leader(&view.configuration);
-    struct proposal renewal = members_of(&view, view.configuration);
-    renewal.next.version++;
-    renewal.tablet = 999;
-    cr_assert_eq(propose_as(leader, renewal).outcome, PROPOSED_UNKNOWN);
-    renewal.tablet = view.tablet;
-    uint64_t request = driver_by_name(&driver, METHOD_DELETE_TABLE, "t");
-    replicas_settle(&driver, servers, SERVERS);
-    (void)driver_body(&driver, request);
-    cr_assert_eq(propose_as(leader, renewal).outcome, PROPOSED_DROPPED);
-    driver_crash(&driver);
-    cr_assert_eq(propose_as(leader, renewal).outcome, PROPOSED_DROPPED);
-}
-
-Test(propose, a_split_is_wished_proposed_and_taken_with_the_numbers_that_were_given)
-{
-    make_replicated("t");
-    uint64_t tablet = tablet_at("t", "");
-    uint64_t request = driver_split(&driver, "t", "m");
-    replicas_settle(&driver, servers, SERVERS);
-    cr_assert_null(driver_reply(&driver, request), "it waits for the primary");
-    cr_assert_eq(driver_locate(&driver, "t", "").location_count, 1);
-    struct replica_view view = newest_view(tablet);
-    cr_assert_eq(view.goal.wish, GOAL_SPLIT);
-    struct replica_server *leader = leader_server(&view);
-    struct replica_member self = replica_server_member(leader);
-    struct proposal split = replica_split_proposal(leader, replica_view(leader, tablet));
-
-    struct proposal wrong = split;
-    wrong.row = bytes_of_text("n");
-    assert_refused(self, wrong, "at another row");
-    wrong = split;
-    wrong.right++;
-    assert_refused(self, wrong, "with another number");
-    wrong = split;
-    wrong.next.version++;
-    assert_refused(self, wrong, "at a version too high");
-    wrong = split;
-    wrong.next = replica_configuration_remove(&split.next, other_member(&view).store);
-    wrong.next.version = split.next.version;
-    assert_refused(self, wrong, "with other members");
-    assert_refused(other_member(&view), split, "by a secondary");
-
-    struct proposed answer = propose_as(self, split);
-    cr_assert_eq(answer.outcome, PROPOSED_SPLIT);
-    cr_assert_eq(answer.left, split.left);
-    cr_assert_eq(answer.right, split.right);
-    struct split_response response;
-    cr_assert_eq(
-        split_response_decode(driver_body(&driver, request), &driver.arena, &response, NULL),
-        STATUS_OK);
-    cr_assert_eq(response.right_tablet, split.right);
-    replicas_settle(&driver, servers, SERVERS);
-    struct locate_response where = driver_locate(&driver, "t", "");
-    cr_assert_eq(where.location_count, 2);
-    cr_assert_eq(where.locations[1].state, TABLET_SERVING, "it is done when the catalog has it");
-    cr_assert_eq(where.locations[1].configuration, view.configuration.version + 1);
-    driver_crash(&driver); /* nothing is remembered but by the children */
-    answer = propose_as(self, split);
-    cr_assert_eq(answer.outcome, PROPOSED_SPLIT);
-    cr_assert_eq(answer.left, split.left);
-    cr_assert_eq(answer.right, split.right);
-}
-
-Test(propose, a_split_by_size_is_a_wish_where_the_primary_proposes)
-{
-    make_replicated("t");
-    struct replica_view view = newest_view(tablet_at("t", ""));
-    struct held_tablet *held = fake_held(&leader_server(&view)->fake, view.tablet);
-    held->size_bytes = UINT64_C(20) << 20;
-    held->wants_split = true;
-    held->split_row = bytes_of_text("m");
-    replicas_settle(&driver, servers, SERVERS);
-    cr_assert_eq(newest_view(view.tablet).goal.wish, GOAL_SPLIT);
-    replicas_work(&driver, servers, SERVERS, 4);
-    struct locate_response where = driver_locate(&driver, "t", "");
-    cr_assert_eq(where.location_count, 2);
-    cr_assert_eq(where.locations[0].state, TABLET_SERVING);
-}
-
-/* --- merges ----------------------------------------------------------------------------------- */
-
-static uint64_t order_merge(const char *name, const char *row)
-{
-    struct buffer body = BUFFER_INIT;
-    const struct merge_request merge = {bytes_of_text(name), bytes_of_text(row)};
-    merge_request_encode(&merge, &body);
-    return driver_send(&driver, METHOD_MERGE_TABLETS, &body);
-}
-
-Test(propose, two_neighbours_are_brought_together_and_merged)
-{
-    const struct bytes splits[] = {bytes_of_text("m")};
-    uint64_t request = create_table("t", 3, 2, splits, 1);
-    replicas_settle(&driver, servers, SERVERS);
-    (void)driver_body(&driver, request);
-    uint64_t left = tablet_at("t", "");
-    uint64_t right = tablet_at("t", "m");
-    request = order_merge("t", "n");
-    driver_assert_refused(&driver, request, STATUS_INVALID_ARGUMENT, "begins at row 'n'");
-    request = order_merge("t", "m");
-    replicas_settle(&driver, servers, SERVERS);
-    driver_assert_refused(&driver, driver_split(&driver, "t", "c"), STATUS_UNAVAILABLE, "merged");
-    for (int i = 0; i < 30 && driver_reply(&driver, request) == NULL; i++) {
-        for (size_t j = 0; j < SERVERS; j++) {
-            (void)replica_sync(&driver, &servers[j]);
-            (void)replica_propose(&driver, &servers[j], servers, SERVERS);
-        }
-    }
-    struct merge_response response;
-    cr_assert_eq(
-        merge_response_decode(driver_body(&driver, request), &driver.arena, &response, NULL),
-        STATUS_OK);
-    struct locate_response where = driver_locate(&driver, "t", "");
-    cr_assert_eq(where.location_count, 1);
-    cr_assert_eq(where.locations[0].tablet, response.merged_tablet);
-    cr_assert_eq(where.locations[0].range.end.size_bytes, 0);
-    for (int i = 0; i < 2; i++) {
-        struct proposal late = {.kind = PROPOSAL_MERGE,
-                                .tablet = left,
-                                .base = 1,
-                                .next = newest_view(response.merged_tablet).configuration,
-                                .right = right,
-                                .right_base = 1,
-                                .merged = response.merged_tablet};
-        struct proposed answer = propose_as(replica_server_member(&servers[0]), late);
-        cr_assert_eq(answer.outcome, PROPOSED_MERGED);
-        cr_assert_eq(answer.merged, response.merged_tablet);
-        late.tablet = right;
-        cr_assert_eq(propose_as(replica_server_member(&servers[0]), late).merged,
-                     response.merged_tablet);
-        driver_crash(&driver);
-    }
-}
-
-Test(propose, a_merge_is_guarded_by_both_versions)
-{
-    const struct bytes splits[] = {bytes_of_text("m")};
-    uint64_t request = create_table("t", 1, 1, splits, 1);
-    replicas_settle(&driver, servers, SERVERS);
-    (void)driver_body(&driver, request);
-    uint64_t left = tablet_at("t", "");
-    uint64_t right = tablet_at("t", "m");
-    (void)order_merge("t", "m");
-    struct proposal merge = {0};
-    for (int i = 0; i < 30 && merge.kind == 0;
-         i++) { /* until only the merge itself is left to do */
-        for (size_t j = 0; j < SERVERS; j++) {
-            struct proposal next;
-            (void)replica_sync(&driver, &servers[j]);
-            if (replica_wants(&servers[j], servers, SERVERS, &next, 1) == 1 &&
-                next.kind == PROPOSAL_MERGE) {
-                merge = next;
-                break;
-            }
-            (void)replica_propose(&driver, &servers[j], servers, SERVERS);
-        }
-    }
-    cr_assert_eq(merge.tablet, left);
-    cr_assert_eq(merge.right, right);
-    struct replica_view view = newest_view(right);
-    struct replica_member leader = replica_configuration_leader(&view.configuration);
-    struct proposal renewal = members_of(&view, view.configuration);
-    renewal.next.version++;
-    cr_assert_eq(propose_as(leader, renewal).configuration.version, renewal.next.version);
-    struct proposed answer = propose_as(leader, merge);
-    cr_assert_eq(answer.outcome, PROPOSED_CONFIGURATION, "the right one has moved on");
-    cr_assert_eq(answer.configuration.version, merge.base);
-    cr_assert_eq(answer.right_version, renewal.next.version, "that settles it");
-    struct proposal of_none = merge;
-    of_none.right = 1000;
-    answer = propose_as(leader, of_none);
-    cr_assert_eq(answer.outcome, PROPOSED_CONFIGURATION);
-    cr_assert_eq(answer.right_version, UINT64_MAX, "so does one that is gone");
-    merge.right_base = renewal.next.version;
-    merge.next.version = (merge.base > merge.right_base ? merge.base : merge.right_base) + 1;
-    cr_assert_eq(propose_as(leader, merge).outcome, PROPOSED_MERGED);
-    cr_assert_eq(driver_locate(&driver, "t", "").locations[0].configuration, merge.next.version,
-                 "above both");
 }
 
 static uint64_t propose_as_process(struct replica_server *server,
@@ -502,74 +367,6 @@ Test(propose, another_process_of_a_server_is_neither_heard_nor_told_anything)
     uint64_t request = propose_as_process(leader, &renewal, incarnation);
     struct propose_response response = driver_proposed(&driver, request);
     cr_assert(is_taken(&response.answers[0], &renewal), "what the records say is enough");
-}
-
-/* --- memory ----------------------------------------------------------------------------------- */
-
-Test(propose, without_memory_a_split_is_refused_and_nothing_has_changed)
-{
-    make_replicated("t");
-    uint64_t tablet = tablet_at("t", "");
-    (void)driver_split(&driver, "t", "m");
-    replicas_settle(&driver, servers, SERVERS);
-    struct replica_view view = newest_view(tablet);
-    struct replica_server *leader = leader_server(&view);
-    struct proposal split = replica_split_proposal(leader, replica_view(leader, tablet));
-    const struct propose_request propose = {leader->fake.number, &split, 1};
-    driver.hold_commits = true;
-    for (uint64_t after = 0; driver.transaction == 0; after++) {
-        struct buffer body = BUFFER_INIT;
-        struct catalog_effects effects;
-        propose_request_encode(&propose, &body);
-        struct catalog_event event = {.type = CATALOG_EVENT_REQUEST,
-                                      .number = ++driver.request,
-                                      .method = METHOD_PROPOSE,
-                                      .body = buffer_bytes(&body),
-                                      .now_ns = driver.now_ns};
-        memory_fail_arm(after, 1);
-        enum status status = catalog_step(driver.catalog, &event, &effects);
-        memory_fail_disarm();
-        catalog_check(driver.catalog);
-        for (size_t i = 0; status == STATUS_OK && i < effects.count; i++) {
-            driver_perform(&driver, &effects.items[i]);
-        }
-        buffer_deinit(&body);
-        cr_assert_lt(after, 200);
-        cr_assert(driver.transaction == 0 || after > 5);
-    }
-    driver.hold_commits = false;
-    (void)driver_commit(&driver);
-    cr_assert_eq(driver_locate(&driver, "t", "").location_count, 2);
-}
-
-Test(propose, what_is_durable_is_applied_without_memory_and_the_answer_comes_the_next_time)
-{
-    make_replicated("t");
-    struct replica_view view = newest_view(tablet_at("t", ""));
-    struct replica_member leader = replica_configuration_leader(&view.configuration);
-    struct proposal renewal = members_of(&view, view.configuration);
-    renewal.next.version++;
-    renewal.proposer = leader.store;
-    driver.hold_commits = true;
-    uint64_t request = driver_propose(&driver, leader.server, &renewal, 1);
-    struct catalog_event event = {
-        .type = CATALOG_EVENT_PERSISTED, .number = driver.transaction, .now_ns = driver.now_ns};
-    struct catalog_effects effects;
-    cr_assert_eq(coordinator_commit(driver.coordinator, driver.puts, driver.put_count, NULL),
-                 STATUS_OK);
-    driver.transaction = 0;
-    memory_fail_arm(0, 1);
-    enum status status = catalog_step(driver.catalog, &event, &effects);
-    memory_fail_disarm();
-    cr_assert_eq(status, STATUS_OK);
-    catalog_check(driver.catalog);
-    for (size_t i = 0; i < effects.count; i++) {
-        driver_perform(&driver, &effects.items[i]);
-    }
-    driver.hold_commits = false;
-    cr_assert_neq(driver_reply(&driver, request)->status, STATUS_OK);
-    struct proposed answer = propose_as(leader, renewal);
-    cr_assert(is_taken(&answer, &renewal));
 }
 
 /* --- many ------------------------------------------------------------------------------------- */
