@@ -1,5 +1,6 @@
 #include "common/base/assert.h"
 #include "tests/sim/store/sim_store.h"
+#include "tests/sim/world/sim_rot.h"
 
 /*
  * A log that is refused, as storage/store_relearn.c deals with it: where all tablets have other copies it is cut, with a
@@ -35,6 +36,7 @@ static void cut_log(struct sim_store *store)
         }
     }
     sim_log_cut(&disk->log, store->log.bad_position);
+    sim_rot_log_was_cut(store->sim, store->node);
 }
 
 enum status sim_store_open_log(struct sim_store *store,

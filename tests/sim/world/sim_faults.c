@@ -205,8 +205,19 @@ void sim_faults_draw(struct sim *sim)
     sim_quorum_draw(sim);
     sim_leave_draw(sim);
     sim_freeze_draw(sim);
+    sim_late_draw(sim);
     sim_leases_draw(sim);
     sim_buggify_draw(sim);
+}
+
+void sim_faults_calm(struct sim_settings *settings)
+{
+    settings->kill_server = settings->kill_master = settings->kill_all = settings->kill_in_step = 0;
+    settings->pause = settings->part = settings->wipe = settings->stall = settings->full = 0;
+    settings->cut = settings->clog = settings->no_etcd = settings->pause_master = 0;
+    settings->rot = settings->rot_log = settings->leave = settings->late = settings->freeze = 0;
+    settings->faults_end_ns = 20 * SIM_S;
+    settings->operations_per_client *= 3;
 }
 
 void sim_faults_describe(const struct sim *sim, struct buffer *out)

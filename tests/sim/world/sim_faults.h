@@ -10,6 +10,8 @@
 #include "tests/sim/sim.h"
 
 void sim_faults_draw(struct sim *sim);
+/* A story that takes seconds is told alone: of what befalls servers with copies nothing else happens. */
+void sim_faults_calm(struct sim_settings *settings);
 /* One line. */
 void sim_faults_describe(const struct sim *sim, struct buffer *out);
 /* The fault maker's turn; it asks for the next one itself. */

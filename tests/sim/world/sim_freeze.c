@@ -1,21 +1,10 @@
 #include "tests/sim/world/sim_freeze.h"
 
 #include "tests/sim/server/sim_server.h"
+#include "tests/sim/world/sim_faults.h"
 
 #define SALT    UINT64_C(0x667265657a65)
 #define MILLION 1000000
-
-/* What it tells takes seconds in which others take over, write, and are not killed. */
-static void leave_alone(struct sim_settings *settings)
-{
-    settings->kill_server = settings->kill_master = settings->kill_all = settings->kill_in_step = 0;
-    settings->pause = settings->part = settings->wipe = settings->stall = settings->full = 0;
-    settings->cut = settings->clog = settings->no_etcd = settings->pause_master = 0;
-    settings->rot = settings->rot_log = settings->leave = 0;
-    settings->freeze = MILLION;
-    settings->faults_end_ns = 20 * SIM_S;
-    settings->operations_per_client *= 3;
-}
 
 void sim_freeze_draw(struct sim *sim)
 {
@@ -29,7 +18,8 @@ void sim_freeze_draw(struct sim *sim)
                                           : settings->fault_interval_ns;
         settings->late = 0; /* what that tells is rare, and needs its servers there */
         if (!prng_chance(&sim->freezing, 3)) {
-            leave_alone(settings);
+            sim_faults_calm(settings);
+            settings->freeze = MILLION;
         }
     }
 }

@@ -24,7 +24,7 @@ enum sim_event_kind {
     SIM_EVENT_COMMIT,    /* a commit arrives at the coordinator; number: which */
     SIM_EVENT_QUESTION,  /* a question of a master's election arrives there */
     SIM_EVENT_LEAVE,     /* a server that is to end is looked at again */
-    SIM_EVENT_KILL,      /* of one that has just started again: number 1 = with its power */
+    SIM_EVENT_KILL,      /* of one that has started not long ago: number 1 = with its power */
 };
 
 struct sim_event {

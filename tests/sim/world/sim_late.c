@@ -2,6 +2,10 @@
 
 #include "common/base/assert.h"
 #include "tests/sim/master/sim_catalog.h"
+#include "tests/sim/world/sim_faults.h"
+
+#define SALT    UINT64_C(0x6c617465)
+#define MILLION 1000000
 
 /* The acts after the first, in order. */
 enum act {
@@ -15,6 +19,20 @@ enum act {
 
 #define DOWN_NS (20 * SIM_MS)
 #define AWAY_NS (2 * SIM_S) /* longer than a lease */
+
+void sim_late_draw(struct sim *sim)
+{
+    struct sim_settings *settings = &sim->settings;
+    struct prng prng = prng_of_seed(sim->seed ^ SALT);
+    if (settings->late == 0) {
+        return;
+    }
+    settings->reads_confirmed = false;
+    if (settings->fault_interval_ns > 0 && prng_chance(&prng, 2)) {
+        sim_faults_calm(settings);
+        settings->late = MILLION;
+    }
+}
 
 static int64_t some_ms(struct sim *sim, uint64_t low, uint64_t high)
 {

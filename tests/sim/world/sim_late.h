@@ -12,6 +12,9 @@
 
 #include "tests/sim/sim.h"
 
+/* Where it is told: reads ask nobody, all servers have the leases that its times are made for, and in half of those seeds
+ * nothing else happens.  After sim_freeze_draw(). */
+void sim_late_draw(struct sim *sim);
 /* One at a time; nothing happens where no tablet has a primary and a secondary that are up. */
 void sim_late_begin(struct sim *sim);
 /* The next act, SIM_EVENT_LATE with this number. */

@@ -31,7 +31,8 @@ void sim_leases_draw(struct sim *sim)
     leases->stays = &AS_EVER;
     leases->other = &AS_EVER;
     bool is_planted = sim->planted == SIM_PLANTED_UNFIT_LEASE_GIVEN; /* what hides it is off */
-    if (sim->settings.replicas == 1 || (!is_planted && !prng_chance(&leases->prng, 3))) {
+    if (sim->settings.replicas == 1 ||
+        (!is_planted && (sim->settings.late > 0 || !prng_chance(&leases->prng, 3)))) {
         return;
     }
     if (!is_planted && prng_chance(&leases->prng, 4)) { /* alike */

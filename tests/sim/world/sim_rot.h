@@ -53,6 +53,8 @@ void sim_rot_log_draw(struct sim *sim);
 /* The fault maker's turn; a server that is about to start. */
 void sim_rot_log_begin(struct sim *sim);
 void sim_rot_log_start(struct sim *sim, uint32_t node);
+/* A start has cut it: half of them are killed before they can have marked what is there. */
+void sim_rot_log_was_cut(struct sim *sim, uint32_t node);
 /* A record of that batch cannot be read back: it, or one before it, is bad. */
 bool sim_rot_log_hides(struct sim_store *store, uint64_t position);
 

@@ -67,6 +67,20 @@ void sim_rot_log_start(struct sim *sim, uint32_t node)
     }
 }
 
+void sim_rot_log_was_cut(struct sim *sim, uint32_t node)
+{
+    bool power_cut = sim->settings.power_cut > 0;
+    if (prng_chance(&sim->rot_prng, 2)) {
+        sim_heap_add(&sim->heap,
+                     &(struct sim_event){.time_ns = sim->now_ns + 1 +
+                                                    (int64_t)prng_below(&sim->rot_prng, 2 * SIM_MS),
+                                         .kind = SIM_EVENT_KILL,
+                                         .node = node,
+                                         .life = sim->nodes[node].life,
+                                         .number = power_cut});
+    }
+}
+
 bool sim_rot_log_hides(struct sim_store *store, uint64_t position)
 {
     bool hides = sim_log_rots(&store->disk->log) && position >= store->disk->log.rot.position;
