@@ -44,4 +44,5 @@ if(EDUBBA_HAS_GATEWAY)
     # grpc's file asks for everything that libgrpc was built from.
     dependency_library(dependency_grpc grpc/grpc.h grpc)
     dependency_library(dependency_gpr grpc/support/time.h gpr)
+    dependency_library(dependency_crypto openssl/pem.h crypto) # libgrpc's own: libgrpc-dev brings it along
 endif()

@@ -2,8 +2,8 @@
  * Dropping a range of rows: one operation to every tablet that overlaps it.
  *
  * A tablet may split between being listed and being reached; then only the child that holds the
- * named row is dropped from.  So tablets are listed again afterwards: whichever does not hold a row
- * that was named before is named now, until a list brings nothing new.
+ * named row is dropped from.  So tablets are listed again afterwards, until a list brings none that
+ * was not listed before: what comes of a split or of a merge is another tablet.
  */
 #include "client/admin/tablets.h"
 #include "client/operations/convert.h"
@@ -17,10 +17,9 @@
 struct drop {
     struct edubba_table *table;
     struct row_range range;
-    struct arena arena;  /* of the rows named */
-    struct bytes *named; /* ascending */
-    size_t named_count;
-    size_t named_capacity;
+    uint64_t *listed; /* numbers of tablets, ascending */
+    size_t listed_count;
+    size_t listed_capacity;
     pthread_mutex_t lock;
     pthread_cond_t done;
     size_t left; /* operations on their way */
@@ -41,14 +40,14 @@ static void on_completion(void *context, const struct edubba_result *result)
     pthread_mutex_unlock(&drop->lock);
 }
 
-/* How many named rows are before row. */
-static size_t named_before(const struct drop *drop, struct bytes row)
+/* How many of the tablets listed have lower numbers. */
+static size_t listed_below(const struct drop *drop, uint64_t tablet)
 {
     size_t low = 0;
-    size_t high = drop->named_count;
+    size_t high = drop->listed_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (bytes_compare(drop->named[middle], row) < 0) {
+        if (drop->listed[middle] < tablet) {
             low = middle + 1;
         } else {
             high = middle;
@@ -57,29 +56,34 @@ static size_t named_before(const struct drop *drop, struct bytes row)
     return low;
 }
 
-static enum status name_row(struct drop *drop, struct bytes row, struct error *ret_error)
+/* *ret_is_new: it was not listed before. */
+static enum status note_tablet(struct drop *drop,
+                               uint64_t tablet,
+                               bool *ret_is_new,
+                               struct error *ret_error)
 {
-    size_t at = named_before(drop, row);
-    if (drop->named_count == drop->named_capacity) {
-        size_t capacity = drop->named_capacity == 0 ? 64 : 2 * drop->named_capacity;
-        struct bytes *named = memory_resize(drop->named, capacity * sizeof *named);
-        if (named == NULL) {
+    size_t at = listed_below(drop, tablet);
+    *ret_is_new = at == drop->listed_count || drop->listed[at] != tablet;
+    if (!*ret_is_new) {
+        return STATUS_OK;
+    }
+    if (drop->listed_count == drop->listed_capacity) {
+        size_t capacity = drop->listed_capacity == 0 ? 64 : 2 * drop->listed_capacity;
+        uint64_t *listed = memory_resize(drop->listed, capacity * sizeof *listed);
+        if (listed == NULL) {
             return client_status_no_memory(ret_error);
         }
-        drop->named = named;
-        drop->named_capacity = capacity;
+        drop->listed = listed;
+        drop->listed_capacity = capacity;
     }
-    struct bytes copy = arena_copy(&drop->arena, row);
-    if (copy.data == NULL) {
-        return client_status_no_memory(ret_error);
-    }
-    memmove(&drop->named[at + 1], &drop->named[at], (drop->named_count - at) * sizeof copy);
-    drop->named[at] = copy;
-    drop->named_count++;
+    memmove(&drop->listed[at + 1], &drop->listed[at],
+            (drop->listed_count - at) * sizeof *drop->listed);
+    drop->listed[at] = tablet;
+    drop->listed_count++;
     return STATUS_OK;
 }
 
-/* Drop from one tablet, unless a row of it was named before. */
+/* Drop from one tablet, unless it was listed before. */
 static enum status drop_from(struct drop *drop,
                              const struct location *tablet,
                              struct error *ret_error)
@@ -89,12 +93,9 @@ static enum status drop_from(struct drop *drop,
     if (!row_range_intersect(&tablet->range, &drop->range, &part)) {
         return STATUS_OK;
     }
-    size_t at = named_before(drop, part.start);
-    if (at < drop->named_count && row_range_contains(&part, drop->named[at])) {
-        return STATUS_OK;
-    }
-    enum status status = name_row(drop, part.start, ret_error);
-    if (status != STATUS_OK) {
+    bool is_new = false;
+    enum status status = note_tablet(drop, tablet->tablet, &is_new, ret_error);
+    if (status != STATUS_OK || !is_new) {
         return status;
     }
     struct operation operation = {
@@ -145,13 +146,13 @@ static enum status run(struct drop *drop, struct error *ret_error)
 {
     struct locate_request locate = {.table = drop->table->number};
     struct tablet_list list;
-    size_t named = 0;
+    size_t listed = 0;
     int rounds = 0;
     enum status status = STATUS_OK;
 
     tablet_list_init(&list);
     do {
-        named = drop->named_count;
+        listed = drop->listed_count;
         status = tablet_list_fetch(&list, drop->table->client, &locate, &drop->range, ret_error);
         if (status == STATUS_OK) {
             status = drop_listed(drop, &list, ret_error);
@@ -159,7 +160,7 @@ static enum status run(struct drop *drop, struct error *ret_error)
         if (rounds++ == ROUNDS_MAX) {
             status = error_set(ret_error, STATUS_ABORTED, "the table splits faster than it drops");
         }
-    } while (status == STATUS_OK && drop->named_count > named);
+    } while (status == STATUS_OK && drop->listed_count > listed);
     tablet_list_deinit(&list);
     return status;
 }
@@ -173,14 +174,12 @@ static enum edubba_code drop_rows(struct edubba_table *table,
     if (client_check_may_block(table->client, error) != EDUBBA_OK) {
         return EDUBBA_FAILED_PRECONDITION;
     }
-    arena_init(&drop.arena, ARENA_BLOCK_BYTES, SIZE_MAX);
     pthread_mutex_init(&drop.lock, NULL);
     pthread_cond_init(&drop.done, NULL);
     enum status status = run(&drop, &trouble);
     pthread_cond_destroy(&drop.done);
     pthread_mutex_destroy(&drop.lock);
-    arena_deinit(&drop.arena);
-    memory_free(drop.named);
+    memory_free(drop.listed);
     return status == STATUS_OK ? client_success(error) : client_error_of(error, &trouble);
 }
 

@@ -17,6 +17,7 @@ struct sampling {
     size_t count;
     size_t capacity;
     uint64_t offset_bytes; /* of the tablet that is asked */
+    uint32_t attempt_ms; /* how long its server is waited for: one that is slow, longer each time */
 };
 
 static enum status add(struct sampling *sampling, struct bytes row, uint64_t offset_bytes)
@@ -40,17 +41,32 @@ static enum status add(struct sampling *sampling, struct bytes row, uint64_t off
     return STATUS_OK;
 }
 
-/* The tablet's samples and its end; *ret_row: where the next tablet begins. */
+/* Samples up to row are those of a tablet that was asked before, and has been joined with this one
+ * since: how many. */
+static size_t count_known(const struct sample_response *response, struct bytes row)
+{
+    size_t known = 0;
+    while (known < response->sample_count && row.size_bytes > 0 &&
+           bytes_compare(response->samples[known].row, row) <= 0) {
+        known++;
+    }
+    return known;
+}
+
+/* The tablet's samples and its end; *ret_row: from where on they are wanted, then where the next
+ * tablet begins. */
 static enum status add_tablet(struct sampling *sampling,
                               const struct sample_response *response,
                               struct bytes *ret_row)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < response->sample_count && status == STATUS_OK; i++) {
+    size_t known = count_known(response, *ret_row);
+    uint64_t known_bytes = known > 0 ? response->samples[known - 1].offset_bytes : 0;
+    for (size_t i = known; i < response->sample_count && status == STATUS_OK; i++) {
         status = add(sampling, response->samples[i].row,
-                     sampling->offset_bytes + response->samples[i].offset_bytes);
+                     sampling->offset_bytes + response->samples[i].offset_bytes - known_bytes);
     }
-    sampling->offset_bytes += response->total_bytes;
+    sampling->offset_bytes += response->total_bytes - known_bytes;
     if (status == STATUS_OK) {
         status = add(sampling, response->tablet.end, sampling->offset_bytes);
     }
@@ -58,6 +74,16 @@ static enum status add_tablet(struct sampling *sampling,
         *ret_row = client_bytes(sampling->samples[sampling->count - 1].row);
     }
     return status;
+}
+
+/* For the server that is asked now: no more than is left altogether. */
+static uint32_t patience_ms(const struct sampling *sampling)
+{
+    int64_t left_ms = (sampling->deadline_us - clock_monotonic_ns() / 1000) / US_PER_MS;
+    if (left_ms < 1) {
+        return 1;
+    }
+    return left_ms < sampling->attempt_ms ? (uint32_t)left_ms : sampling->attempt_ms;
 }
 
 static enum status ask_server(struct sampling *sampling,
@@ -76,8 +102,10 @@ static enum status ask_server(struct sampling *sampling,
     if (address == NULL) {
         return client_status_no_memory(ret_error);
     }
-    struct request_options options = {
-        .method = METHOD_SAMPLE, .address_text = address, .repeatable = true};
+    struct request_options options = {.method = METHOD_SAMPLE,
+                                      .address_text = address,
+                                      .repeatable = true,
+                                      .deadline_ms = patience_ms(sampling)};
     sample_request_encode(&request, &body);
     arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
     enum status status = request_call(client, &options, &body, &answer, ret_error);
@@ -128,8 +156,11 @@ static bool may_pass(enum status status)
 static enum status run(struct sampling *sampling, struct error *ret_error)
 {
     struct bytes row = BYTES_EMPTY;
+    sampling->attempt_ms = ATTEMPT_MS;
     for (;;) {
         enum status status = sample_next(sampling, &row, ret_error);
+        bool was_slow = status == STATUS_DEADLINE_EXCEEDED;
+        sampling->attempt_ms = was_slow ? 2 * sampling->attempt_ms : ATTEMPT_MS;
         if (may_pass(status) && clock_monotonic_ns() / 1000 < sampling->deadline_us) {
             clock_sleep_us(PAUSE_US);
         } else if (status != STATUS_OK || row.size_bytes == 0) {

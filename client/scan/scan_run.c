@@ -7,6 +7,10 @@
 #define NS_PER_MS        INT64_C(1000000)
 #define CLIP_ARENA_BYTES 4096
 
+/* Of ranges that are asked for at once: a message has an end, and a server keeps them while it reads. */
+#define RANGES_BYTES_MAX (4 * 1024 * 1024)
+#define RANGE_BYTES      8 /* of each, beside its bounds */
+
 static void go_on(struct plain_scan *scan);
 
 static struct loop *loop_of(struct plain_scan *scan)
@@ -308,6 +312,30 @@ static bool copy_bytes(struct buffer *to, struct bytes from, struct bytes *ret_c
     return !to->failed;
 }
 
+/* So many of the ranges, in reading order, as are asked for at once; what is asked ends with them.
+ * False without memory. */
+static bool shorten(struct plain_scan *scan, struct row_set *part)
+{
+    size_t count = 0;
+    size_t size_bytes = 0;
+    while (count < part->count && size_bytes < RANGES_BYTES_MAX) {
+        size_t at = scan->reversed ? part->count - 1 - count : count;
+        const struct row_range *range = &part->ranges[at];
+        size_bytes += RANGE_BYTES + range->start.size_bytes + range->end.size_bytes;
+        count++;
+    }
+    size_t left = part->count - count;
+    part->count = count;
+    if (left == 0) {
+        return true;
+    }
+    if (scan->reversed) {
+        part->ranges += left;
+        return copy_bytes(&scan->asked_start, part->ranges[0].start, &scan->asked.start);
+    }
+    return copy_bytes(&scan->asked_end, part->ranges[count - 1].end, &scan->asked.end);
+}
+
 /* What is left of the set inside the tablet, as far as its range is known here. */
 static enum status encode_request(struct plain_scan *scan,
                                   const struct row_range *tablet,
@@ -327,6 +355,9 @@ static enum status encode_request(struct plain_scan *scan,
     pthread_mutex_unlock(&scan->lock);
     arena_init(&arena, CLIP_ARENA_BYTES, SIZE_MAX);
     enum status status = row_set_clip(&arena, &left, &scan->asked, &part);
+    if (status == STATUS_OK && !shorten(scan, &part)) {
+        status = STATUS_NO_MEMORY;
+    }
     if (status == STATUS_OK) {
         struct scan_request request = {
             .table = scan->table,

@@ -268,7 +268,7 @@ static uint32_t compile_simple(struct compiler *compiler,
     case FILTER_TIMESTAMP_RANGE:
         node = compiler_add_node(compiler, NODE_TIMESTAMP_RANGE, next);
         node->as.timestamps.start_us = filter->start_us;
-        node->as.timestamps.end_us = filter->end_us == 0 ? INT64_MAX : filter->end_us;
+        node->as.timestamps.end_us = filter->end_us;
         break;
     case FILTER_CELLS_PER_ROW_OFFSET:
         return compile_counter(compiler, filter, NODE_ROW_OFFSET, next);

@@ -127,7 +127,7 @@ struct node {
         } column_range;
         struct {
             int64_t start_us;
-            int64_t end_us;
+            int64_t end_us; /* 0 = for ever */
         } timestamps;
         struct {
             uint64_t seed;

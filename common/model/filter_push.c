@@ -129,7 +129,8 @@ static struct answer test_timestamp(const struct node *node, int64_t timestamp_u
     if (timestamp_us < node->as.timestamps.start_us) {
         return (struct answer){false, CELL_NEXT_COLUMN}; /* the others are older still */
     }
-    return (struct answer){timestamp_us < node->as.timestamps.end_us, CELL_NEXT};
+    int64_t end_us = node->as.timestamps.end_us;
+    return (struct answer){end_us == 0 || timestamp_us < end_us, CELL_NEXT};
 }
 
 /* An answer that is the same for the whole column. */

@@ -5,6 +5,7 @@
 
 #include "client/include/edubba_masters.h"
 #include "common/io/transport/transport_address.h"
+#include "gateway/rpc/tls_files.h"
 
 #define SECOND_US INT64_C(1000000)
 #define HOUR_US   (3600 * SECOND_US)
@@ -147,6 +148,28 @@ static void check_addresses(const struct gateway_settings *settings, struct conf
     }
 }
 
+/* In files that are there, and can be read. */
+static void check_tls_files(const struct gateway_settings *settings, struct config_reading *reading)
+{
+    struct error error = {.status = STATUS_OK};
+    if (tls_files_check_certificates(settings->tls_certificate, &error) != STATUS_OK) {
+        config_refuse(reading, "tls.certificate", "tls.certificate: %s", error.text);
+    } else if (tls_files_check_key(settings->tls_key, settings->tls_certificate, &error) !=
+               STATUS_OK) {
+        config_refuse(reading, "tls.key", "tls.key: %s", error.text);
+    }
+    if (settings->tls_client_ca[0] != '\0' &&
+        tls_files_check_certificates(settings->tls_client_ca, &error) != STATUS_OK) {
+        config_refuse(reading, "tls.client_ca", "tls.client_ca: %s", error.text);
+    }
+}
+
+static bool is_tls_refused(const struct config_reading *reading)
+{
+    return config_is_refused(reading, "tls.certificate") || config_is_refused(reading, "tls.key") ||
+           config_is_refused(reading, "tls.client_ca");
+}
+
 /* Before anything is waited for. */
 static void check_tls(const struct gateway_settings *settings, struct config_reading *reading)
 {
@@ -162,6 +185,9 @@ static void check_tls(const struct gateway_settings *settings, struct config_rea
     if (settings->tls_client_ca[0] != '\0' && !has_certificate) {
         config_refuse(reading, "tls.client_ca",
                       "tls.client_ca has a meaning only with tls.certificate and tls.key");
+    }
+    if (has_certificate && !is_tls_refused(reading)) {
+        check_tls_files(settings, reading);
     }
 }
 

@@ -40,7 +40,9 @@
 #include "gateway/methods/row_message.h"
 #include "gateway/methods/table_call.h"
 
-#define SCAN_BYTES          (1024 * 1024) /* read ahead of the stream */
+#define SCAN_BYTES          (1024 * 1024)                    /* read ahead of the stream */
+#define CELL_BYTES          (2 * sizeof(struct edubba_cell)) /* as it came, and as it is given */
+#define KEY_BYTES           64 /* of a key or range that a scan keeps, beside its bytes */
 #define SCRATCH_BLOCK_BYTES 8192
 #define NS_PER_SECOND       INT64_C(1000000000)
 #define STATS_VIEW          GOOGLE__BIGTABLE__V2__REQUEST_STATS__STATS_VIEW_FULL_READ_STATS_VIEW
@@ -66,6 +68,7 @@ struct stream {
     struct edubba_bytes scanned; /* up to here, and not told yet; empty = nothing to tell */
     struct buffer passed;        /* the last key that was told, as a row's or as scanned */
     uint64_t reserved_bytes;     /* for a large row */
+    bool has_reserved_set;       /* for the keys and ranges that the scan keeps */
     struct edubba_error error;   /* how it ended */
     struct chunk_cursor cursor;
     struct row_message message;
@@ -230,19 +233,44 @@ static bool is_beyond(const struct stream *stream, struct edubba_bytes key)
            (stream->request->reversed != 0 ? order < 0 : order > 0);
 }
 
-/* A large row is held whole: so many of them at a time as requests might take the memory of.  One
- * that is sent whole is there three times, as itself, as chunks and as a message. */
-static bool reserve(struct stream *stream, const struct edubba_row *row)
+/* What a row that is held takes.  One that is sent whole is there three times, as itself, as chunks and
+ * as a message. */
+static uint64_t held_bytes(const struct stream *stream, const struct edubba_row *row)
 {
-    uint64_t size = 0;
+    uint64_t size = row->cell_count * CELL_BYTES;
     for (size_t i = 0; i < row->cell_count; i++) {
         size += row->cells[i].value.size;
     }
-    size *= stream->message.keeps_rows_whole ? 3 : 1;
+    return size * (stream->message.keeps_rows_whole ? 3 : 1);
+}
+
+/* As one that servers refuse to read, for clients that know how to pass over it. */
+static void refuse_row(struct stream *stream, const struct edubba_row *row)
+{
+    char text[BYTES_PRINTABLE_SIZE_MAX];
+    struct bytes key = bytes_of(row->key.data, row->key.size);
+    stop(stream, EDUBBA_FAILED_PRECONDITION, "");
+    (void)snprintf(stream->error.text, sizeof stream->error.text,
+                   "LargeRowReadError: row '%s' is larger than the gateway's request_memory_max; "
+                   "read it with a filter",
+                   bytes_printable(key, text));
+    key = arena_copy(rpc_call_arena(stream->on.call), key);
+    stream->on.row = key.data != NULL ? key : BYTES_EMPTY; /* then as far as the text has it */
+}
+
+/* A large row is held whole: so many of them at a time as requests might take the memory of. */
+static bool reserve(struct stream *stream, const struct edubba_row *row)
+{
+    uint64_t size = held_bytes(stream, row);
     if (size <= stream->reserved_bytes || size <= SCAN_BYTES) {
         return true;
     }
+    if (size - stream->reserved_bytes > rpc_call_reserve_max(stream->on.call)) {
+        refuse_row(stream, row);
+        return false;
+    }
     if (!rpc_call_reserve(stream->on.call, size - stream->reserved_bytes)) {
+        stop(stream, EDUBBA_UNAVAILABLE, "Too many large rows are being read; try again");
         return false;
     }
     stream->reserved_bytes = size;
@@ -251,11 +279,7 @@ static bool reserve(struct stream *stream, const struct edubba_row *row)
 
 static void begin_row(struct stream *stream, const struct edubba_row *row)
 {
-    if (row->cell_count == 0) {
-        return;
-    }
-    if (!reserve(stream, row)) {
-        stop(stream, EDUBBA_UNAVAILABLE, "Too many large rows are being read; try again");
+    if (row->cell_count == 0 || !reserve(stream, row)) {
         return;
     }
     stream->has_row = true;
@@ -371,6 +395,31 @@ static void watch(struct stream *stream)
     }
 }
 
+/* What a scan keeps of keys and ranges: copies, and bounds made of them. */
+static uint64_t set_bytes(const Google__Bigtable__V2__RowSet *rows)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; rows != NULL && i < rows->n_row_keys; i++) {
+        size += KEY_BYTES + 2 * rows->row_keys[i].len;
+    }
+    for (size_t i = 0; rows != NULL && i < rows->n_row_ranges; i++) {
+        struct edubba_bounds bounds = api_convert_range(rows->row_ranges[i]);
+        size += KEY_BYTES + 2 * (bounds.start.size + bounds.end.size);
+    }
+    return size;
+}
+
+/* Few need nothing; once, also when the scan is opened anew. */
+static bool reserve_set(struct stream *stream)
+{
+    uint64_t size = set_bytes(stream->request->rows);
+    if (stream->has_reserved_set || size <= SCAN_BYTES) {
+        return true;
+    }
+    stream->has_reserved_set = rpc_call_reserve(stream->on.call, size);
+    return stream->has_reserved_set;
+}
+
 /* As stream->error says when it cannot be. */
 static void open_scan(struct stream *stream)
 {
@@ -389,7 +438,10 @@ static void open_scan(struct stream *stream)
     };
     struct arena scratch;
     arena_init(&scratch, SCRATCH_BLOCK_BYTES, SIZE_MAX); /* bounded by the request's size */
-    enum status status = api_convert_row_set(request->rows, &scratch, &options);
+    enum status status = reserve_set(stream) ? STATUS_OK : STATUS_NO_MEMORY;
+    if (status == STATUS_OK) {
+        status = api_convert_row_set(request->rows, &scratch, &options);
+    }
     if (status == STATUS_OK) {
         status = api_convert_filter(request->filter, &filter, &error);
     }

@@ -117,6 +117,12 @@ bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes)
     return charge(call, size_bytes, false);
 }
 
+uint64_t rpc_call_reserve_max(const struct rpc_call *call)
+{
+    uint64_t most = call->server->settings.request_memory_max;
+    return most > call->request_bytes ? most - call->request_bytes : 0;
+}
+
 /* --- the request ----------------------------------------------------------------------------- */
 
 /* The message in one piece. */

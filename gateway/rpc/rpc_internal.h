@@ -114,6 +114,8 @@ void rpc_call_release(struct rpc_call *call);
 void rpc_server_call_begun(struct rpc_server *server);
 void rpc_server_call_ended(struct rpc_server *server);
 
+#define RPC_PEM_BYTES_MAX (1024 * 1024) /* of a file */
+
 /* NULL when libgrpc says no. */
 grpc_server *rpc_options_make_server(const struct rpc_settings *settings);
 

@@ -9,7 +9,6 @@
 #include "gateway/rpc/rpc_internal.h"
 
 #define METADATA_BYTES_MAX (32 * 1024) /* of a call's headers: tokens are long */
-#define PEM_BYTES_MAX      (1024 * 1024)
 
 /* A ping that is meant to come every keepalive_min_ms may be early by a fifth, and this many may be
  * earlier while nothing is sent. */
@@ -93,7 +92,7 @@ grpc_server *rpc_options_make_server(const struct rpc_settings *settings)
 /* As a text. */
 static enum status read_pem(const char *path, struct buffer *out, struct error *ret_error)
 {
-    enum status status = file_read_whole(path, PEM_BYTES_MAX, out, ret_error);
+    enum status status = file_read_whole(path, RPC_PEM_BYTES_MAX, out, ret_error);
     buffer_append_u8(out, '\0');
     return status == STATUS_OK && out->failed
                ? error_set(ret_error, STATUS_NO_MEMORY, "no memory to read %s", path)

@@ -36,7 +36,8 @@ struct fake_outcome {
     struct chunk_stream stream;
 };
 
-static uint64_t fake_reserve_max = UINT64_MAX; /* more than that is refused */
+static uint64_t fake_reserve_max = UINT64_MAX;    /* more than that is refused for now */
+static uint64_t fake_request_memory = UINT64_MAX; /* and more than this for ever */
 
 struct rpc_call {
     struct fake_outcome *outcome;
@@ -188,6 +189,12 @@ bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes)
     struct fake_outcome *outcome = call->outcome;
     outcome->reserved_bytes += size_bytes;
     return outcome->reserved_bytes <= fake_reserve_max;
+}
+
+uint64_t rpc_call_reserve_max(const struct rpc_call *call)
+{
+    (void)call;
+    return fake_request_memory;
 }
 
 struct bytes rpc_call_header(const struct rpc_call *call, const char *name)

@@ -16,6 +16,7 @@
 #include "common/io/clock.h"
 #include "common/io/transport/transport.h"
 #include "tests/support/fake_cluster_answers.h"
+#include "tests/support/fake_cluster_sample.h"
 #include "tests/support/fake_cluster_scan.h"
 #include "tests/support/fake_cluster_state.h"
 #include "tests/support/own_address.h"
@@ -44,6 +45,9 @@ static inline void fake_dispatch(struct fake_server *server,
         return;
     case METHOD_SCAN:
         fake_start_scan(server, request, reply);
+        return;
+    case METHOD_SAMPLE:
+        fake_answer_sample(server, request, reply);
         return;
     case METHOD_LOCATE:
         fake_answer_locate(server, request, reply);
@@ -117,15 +121,20 @@ static inline void fake_on_request(void *context,
 }
 
 /* Answer what was held; what comes from now on is answered at once. */
-static inline void fake_release(struct fake_cluster *cluster)
+static inline void fake_release_locked(struct fake_cluster *cluster)
 {
-    pthread_mutex_lock(&cluster->lock);
     cluster->holds = false;
     for (int i = 0; i < cluster->held_count; i++) {
         struct fake_held *held = &cluster->held[i];
         fake_answer_operations(held->server, &held->request, held->reply);
     }
     cluster->held_count = 0;
+}
+
+static inline void fake_release(struct fake_cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->lock);
+    fake_release_locked(cluster);
     pthread_mutex_unlock(&cluster->lock);
 }
 
@@ -166,7 +175,8 @@ static inline struct fake_cluster *fake_cluster_start(void)
     cluster->prng = prng_of_seed(4711);
     cluster->configuration = 1;
     cluster->tablet_count = 1;
-    cluster->tablets[0] = (struct fake_tablet){.configuration = 1, .server = 1};
+    cluster->tablet_number = 1;
+    cluster->tablets[0] = (struct fake_tablet){.number = 1, .configuration = 1, .server = 1};
     cluster->tells_location = true;
     cluster->scan_rows_per_message = 10;
     for (int i = 0; i < FAKE_SERVERS; i++) {

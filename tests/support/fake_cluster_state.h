@@ -32,6 +32,7 @@ struct fake_server {
 };
 
 struct fake_tablet {
+    uint64_t number;
     uint64_t configuration;
     char start[FAKE_KEY_MAX];
     char end[FAKE_KEY_MAX];
@@ -73,6 +74,7 @@ struct fake_cluster {
     struct fake_server servers[FAKE_SERVERS];
     struct fake_tablet tablets[FAKE_TABLETS_MAX];
     int tablet_count;
+    uint64_t tablet_number; /* the last one's that was given */
     uint64_t configuration;
     struct fake_row rows[FAKE_ROWS_MAX]; /* ascending */
     int row_count;
@@ -101,6 +103,7 @@ struct fake_cluster {
     bool scan_hides_rows;      /* as if a filter let none pass */
     bool scan_never_ends;      /* its rows seen, it waits until it is cancelled */
     bool scan_finds_large_row; /* the first one that is asked for */
+    bool sampling_joins;       /* whoever is sampled: afterwards all is one tablet */
 
     /* What happened. */
     int locates[FAKE_SERVERS];
@@ -217,7 +220,7 @@ static inline struct location fake_location(struct fake_cluster *cluster,
                                             const struct fake_tablet *tablet)
 {
     return (struct location){
-        .tablet = (uint64_t)(tablet - cluster->tablets) + 1,
+        .tablet = tablet->number,
         .table = FAKE_TABLE,
         .configuration = tablet->configuration,
         .range = fake_range(tablet),
@@ -248,7 +251,23 @@ static inline void fake_split_locked(struct fake_cluster *cluster, const char *r
     (void)snprintf(left->end, sizeof left->end, "%s", row);
     (void)snprintf(left[1].start, sizeof left[1].start, "%s", row);
     left[1].server = server;
+    left->number = ++cluster->tablet_number;
+    left[1].number = ++cluster->tablet_number;
     left->configuration = left[1].configuration = ++cluster->configuration;
+}
+
+/* The tablet that begins with row and the one before it are one, where that is. */
+static inline void fake_join_locked(struct fake_cluster *cluster, const char *row)
+{
+    struct fake_tablet *right = fake_tablet_of(cluster, bytes_of_text(row));
+    int at = (int)(right - cluster->tablets);
+    struct fake_tablet *left = right - 1;
+    ASSERT(at > 0 && strcmp(right->start, row) == 0);
+    memcpy(left->end, right->end, sizeof left->end);
+    left->number = ++cluster->tablet_number;
+    left->configuration = ++cluster->configuration;
+    memmove(right, right + 1, (size_t)(cluster->tablet_count - at - 1) * sizeof *right);
+    cluster->tablet_count--;
 }
 
 static inline void fake_move(struct fake_cluster *cluster, const char *row, int server)

@@ -24,7 +24,8 @@
 /* What the next scans and reads are like. */
 struct fake_data {
     uint32_t row_count;
-    size_t value_bytes; /* of each row's one cell */
+    size_t value_bytes; /* of each row's cells */
+    size_t cell_count;  /* 0 = 1 */
     enum edubba_code end_code;
     const char *end_text;
     struct edubba_bytes failed_row; /* empty = none */
@@ -49,11 +50,10 @@ struct edubba_scan {
     void *on_ready_context;
     bool is_telling;
     bool is_closed;
-    struct edubba_cell cell;
     struct edubba_row row;
     char key[16];
     char progress[18];
-    uint8_t *value; /* of the row that was given last */
+    uint8_t *memory; /* of the row that was given last: its cells, and their value */
 };
 
 /* The open one; the test's teller makes rows ready in it. */
@@ -61,24 +61,27 @@ static _Atomic(struct edubba_scan *) fake_scan_now;
 /* Closed, and not freed yet: only the teller frees, so it never looks at what is gone. */
 static _Atomic(struct edubba_scan *) fake_scans_closed;
 
-static inline void fake_row_make(uint32_t number,
-                                 bool is_reversed,
-                                 char key[16],
-                                 struct edubba_cell *cell,
-                                 struct edubba_row *row,
-                                 uint8_t **value)
+/* *ret_memory, which is to be freed, holds its cells, which have one value. */
+static inline void fake_row_make(
+    uint32_t number, bool is_reversed, char key[16], struct edubba_row *row, uint8_t **ret_memory)
 {
     uint32_t shown = is_reversed ? fake_data.row_count - number : number;
+    size_t count = fake_data.cell_count > 0 ? fake_data.cell_count : 1;
+    uint8_t *memory = memory_allocate(count * sizeof(struct edubba_cell) + fake_data.value_bytes);
+    struct edubba_cell *cells = (struct edubba_cell *)(void *)memory;
+    uint8_t *value = memory + count * sizeof *cells;
     (void)snprintf(key, 16, "row%08u", shown);
-    *value = memory_allocate(fake_data.value_bytes + 1);
-    memset(*value, (int)(shown % 251), fake_data.value_bytes);
-    *cell = (struct edubba_cell){
-        .family = EDUBBA_TEXT("f"),
-        .qualifier = EDUBBA_TEXT("q"),
-        .timestamp_us = 1000,
-        .value = {*value, fake_data.value_bytes},
-    };
-    *row = (struct edubba_row){EDUBBA_TEXT(key), cell, 1};
+    memset(value, (int)(shown % 251), fake_data.value_bytes);
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = (struct edubba_cell){
+            .family = EDUBBA_TEXT("f"),
+            .qualifier = EDUBBA_TEXT("q"),
+            .timestamp_us = 1000 * (int64_t)(count - i),
+            .value = {value, fake_data.value_bytes},
+        };
+    }
+    *row = (struct edubba_row){EDUBBA_TEXT(key), cells, count};
+    *ret_memory = memory;
 }
 
 static inline void fake_scan_collect(void)
@@ -86,7 +89,7 @@ static inline void fake_scan_collect(void)
     struct edubba_scan *scan = atomic_exchange(&fake_scans_closed, NULL);
     while (scan != NULL) {
         struct edubba_scan *next = scan->next;
-        memory_free(scan->value);
+        memory_free(scan->memory);
         pthread_cond_destroy(&scan->changed);
         pthread_mutex_destroy(&scan->lock);
         memory_free(scan);
@@ -152,8 +155,8 @@ enum edubba_code edubba_scan_poll(struct edubba_scan *scan,
                                   struct edubba_error *error)
 {
     pthread_mutex_lock(&scan->lock);
-    memory_free(scan->value);
-    scan->value = NULL;
+    memory_free(scan->memory);
+    scan->memory = NULL;
     cr_assert_not(scan->is_closed);
     *row = NULL;
     *ready = scan->given_count < scan->ready_count;
@@ -162,8 +165,7 @@ enum edubba_code edubba_scan_poll(struct edubba_scan *scan,
         scan->on_ready = on_ready;
         scan->on_ready_context = context;
     } else if (scan->given_count < scan->row_count) {
-        fake_row_make(scan->given_count++, scan->is_reversed, scan->key, &scan->cell, &scan->row,
-                      &scan->value);
+        fake_row_make(scan->given_count++, scan->is_reversed, scan->key, &scan->row, &scan->memory);
         *row = &scan->row;
     } else {
         error->code = fake_data.end_code;
@@ -255,10 +257,9 @@ enum edubba_code edubba_submit(struct edubba_table *table,
 static inline void fake_read_tell(void)
 {
     struct edubba_result result = {.code = fake_data.end_code, .text = fake_data.end_text};
-    struct edubba_cell cell;
     struct edubba_row row;
     char key[16];
-    uint8_t *value = NULL;
+    uint8_t *memory = NULL;
     pthread_mutex_lock(&fake_read.lock);
     edubba_completion completion = fake_read.completion;
     fake_read.completion = NULL;
@@ -267,11 +268,11 @@ static inline void fake_read_tell(void)
         return;
     }
     if (fake_data.row_count > 0 && result.code == EDUBBA_OK) {
-        fake_row_make(0, false, key, &cell, &row, &value);
+        fake_row_make(0, false, key, &row, &memory);
         result.row = &row;
     }
     completion(fake_read.context, &result);
-    memory_free(value);
+    memory_free(memory);
 }
 
 #endif /* TESTS_SUPPORT_FAKE_SCAN_H */

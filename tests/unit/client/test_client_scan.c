@@ -43,6 +43,32 @@ Test(client, a_scan_of_ranges_and_keys_and_with_a_limit)
     close_session(&session);
 }
 
+/* More than a message takes, were they asked for at once, and there are more of them. */
+Test(client, a_scan_of_very_many_keys_asks_for_some_at_a_time)
+{
+    enum {
+        ROWS = 30,
+        KEYS = 60000
+    };
+    static char text[KEYS][FAKE_KEY_MAX];
+    static struct edubba_bytes keys[KEYS];
+    struct session session = open_session();
+    struct edubba_scan_options options = {.keys = keys, .key_count = KEYS};
+    fake_fill(session.fake, ROWS);
+    fake_split(session.fake, "row00010", 2);
+    for (int i = 0; i < KEYS; i++) { /* those that are there, and others between them */
+        int size = snprintf(text[i], sizeof text[i], i < ROWS ? "row%05d" : "row%05d#%050d",
+                            i % ROWS, i);
+        keys[i] = edubba_bytes_of(text[i], (size_t)size);
+    }
+    cr_assert_eq(check_scan(&session, &options, 0, 1), ROWS);
+    cr_assert_gt(GET(session, scans), 2);
+    options.reversed = true;
+    options.rows_limit = ROWS - 1;
+    cr_assert_eq(check_scan(&session, &options, ROWS - 1, -1), ROWS - 1);
+    close_session(&session);
+}
+
 Test(client, a_scan_goes_on_after_lost_connections_without_gap_or_repeat)
 {
     for (int reversed = 0; reversed < 2; reversed++) {

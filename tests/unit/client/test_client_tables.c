@@ -47,6 +47,35 @@ Test(client, dropping_a_range_reaches_both_halves_of_a_split_under_way)
     close_session(&session);
 }
 
+/* The half that was not reached is back in a tablet that begins as the one that was. */
+static void *split_and_join_while_held(void *argument)
+{
+    struct session *session = argument;
+    wait_until(session->fake, &session->fake->held_count, 1);
+    pthread_mutex_lock(&session->fake->lock);
+    fake_split_locked(session->fake, "row00500", 1);
+    fake_release_locked(session->fake);
+    fake_join_locked(session->fake, "row00500");
+    pthread_mutex_unlock(&session->fake->lock);
+    return NULL;
+}
+
+Test(client, dropping_a_range_reaches_both_halves_of_a_split_that_is_undone)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    struct edubba_scan_options options = {0};
+    pthread_t thread;
+    fake_fill(session.fake, 1000);
+    SET(session, holds, true);
+    pthread_create(&thread, NULL, split_and_join_while_held, &session);
+    cr_assert_eq(edubba_drop_row_range(session.table, EDUBBA_NOTHING, EDUBBA_NOTHING, &error),
+                 EDUBBA_OK, "%s", error.text);
+    pthread_join(thread, NULL);
+    cr_assert_eq(check_scan(&session, &options, 0, 1), 0);
+    close_session(&session);
+}
+
 Test(client, tablets_and_servers_are_listed)
 {
     struct session session = open_filled(10);

@@ -3,6 +3,7 @@
 
 #include "common/base/buffer.h"
 #include "common/io/file.h"
+#include "gateway/rpc/tls_files.h"
 #include "tests/support/test_folder.h"
 
 #include <unistd.h>
@@ -157,4 +158,69 @@ Test(rpc_tls, files_that_are_none_are_named)
     settings = tls_settings();
     settings.certificate_file = key_path; /* none at all */
     expect_refused(&settings, "certificate");
+}
+
+/* --- files, before anything listens ------------------------------------------------------------- */
+
+static void write_text(const char *path, const char *text, size_t size)
+{
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    cr_assert_eq(fwrite(text, 1, size, file), size);
+    cr_assert_eq(fclose(file), 0);
+}
+
+static void expect_fault(enum status status, const struct error *error, const char *said)
+{
+    cr_assert_eq(status, STATUS_INVALID_ARGUMENT, "%s", error->text);
+    cr_assert(strstr(error->text, said) != NULL, "%s", error->text);
+    cr_assert(strstr(error->text, folder) != NULL, "%s", error->text);
+}
+
+Test(rpc_tls, files_are_looked_into)
+{
+    struct error error = {.status = STATUS_OK};
+    cr_assert_eq(tls_files_check_certificates(certificate_path, &error), STATUS_OK);
+    cr_assert_eq(tls_files_check_key(key_path, certificate_path, &error), STATUS_OK);
+    expect_fault(tls_files_check_certificates(key_path, &error), &error, "holds no certificate");
+    expect_fault(tls_files_check_key(certificate_path, certificate_path, &error), &error,
+                 "holds no private key");
+    expect_fault(tls_files_check_key(other_key_path, certificate_path, &error), &error,
+                 "is not the key");
+    cr_assert_neq(tls_files_check_certificates(folder, &error), STATUS_OK);
+    cr_assert_neq(tls_files_check_key("/nonexistent/key", certificate_path, &error), STATUS_OK);
+    cr_assert_neq(tls_files_check_key(key_path, "/nonexistent/certificate", &error), STATUS_OK);
+}
+
+/* A chain, its end cut off, and nothing at all. */
+Test(rpc_tls, all_certificates_of_a_file_are_looked_at)
+{
+    char path[300];
+    char text[8192];
+    struct error error = {.status = STATUS_OK};
+    int size = snprintf(text, sizeof text, "%s%s", certificate, certificate);
+    (void)snprintf(path, sizeof path, "%s/chain", folder);
+    write_text(path, text, (size_t)size);
+    cr_assert_eq(tls_files_check_certificates(path, &error), STATUS_OK, "%s", error.text);
+    write_text(path, text, (size_t)size - 60);
+    expect_fault(tls_files_check_certificates(path, &error), &error, "number 2 in it is broken");
+    write_text(path, "", 0);
+    expect_fault(tls_files_check_certificates(path, &error), &error, "holds no certificate");
+    expect_fault(tls_files_check_key(path, certificate_path, &error), &error,
+                 "holds no private key");
+    (void)unlink(path);
+}
+
+Test(rpc_tls, nobody_is_asked_for_a_passphrase)
+{
+    char path[300];
+    char command[1200];
+    struct error error = {.status = STATUS_OK};
+    (void)snprintf(path, sizeof path, "%s/locked", folder);
+    (void)snprintf(command, sizeof command,
+                   "openssl pkey -in %s -aes128 -passout pass:secret -out %s >/dev/null 2>&1",
+                   key_path, path);
+    cr_assert_eq(system(command), 0, "%s", command);
+    expect_fault(tls_files_check_key(path, certificate_path, &error), &error, "passphrase");
+    (void)unlink(path);
 }

@@ -118,6 +118,25 @@ Test(filter, single_filters)
     assert_result(values, "1:a@2=y 2:a@9=y");
 }
 
+/* What is written at the last moment there is, as reversed times are, lies in "for ever" too. */
+Test(filter, a_range_of_timestamps_without_an_end_has_none)
+{
+    static const struct cell row[] = {{.family = 1, .timestamp_us = INT64_MAX}};
+    struct filter times = {.kind = FILTER_TIMESTAMP_RANGE, .start_us = INT64_MAX};
+    table.granularity = GRANULARITY_MICROS;
+    for (int has_end = 0; has_end < 2; has_end++) {
+        struct row_source rows = row_source_of(row, 1);
+        struct cell_source source = row_source_cells(&rows);
+        bool any = false;
+        times.end_us = has_end != 0 ? INT64_MAX : 0;
+        struct filter_program *program = compile(&times);
+        cr_assert_eq(filter_run(program, bytes_of_text("row"), &source, NULL, NULL, &any, NULL),
+                     STATUS_OK);
+        cr_assert_eq(any, has_end == 0);
+        filter_destroy(program);
+    }
+}
+
 Test(filter, chain_and_transformers)
 {
     const struct filter chain[] = {of_count(FILTER_CELLS_PER_COLUMN_LIMIT, 2),
