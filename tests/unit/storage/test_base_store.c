@@ -287,6 +287,51 @@ Test(base_store, a_wide_delete_is_stored_then_swept_in_steps)
     fixture_close(&fixture);
 }
 
+static void sweep(struct fixture *fixture)
+{
+    struct buffer resume = BUFFER_INIT;
+    bool done = false;
+    while (!done) {
+        begin(fixture);
+        cr_assert_eq(
+            base_sweep_step(fixture->writer, EXTENT, &ALL_ROWS, &resume, UINT64_MAX, &done),
+            STATUS_OK);
+        commit(fixture);
+    }
+    buffer_deinit(&resume);
+}
+
+/* A range delete that is still being erased comes with each flush of a row, behind deletes of that row which are
+ * younger: what those have killed stays dead. */
+Test(base_store, a_delete_that_comes_again_does_not_take_a_younger_ones_place)
+{
+    struct fixture fixture = fixture_open();
+    const struct entry range_delete = {.kind = ENTRY_ROW_DELETE, .stamp = {fixture.clock++, 0, 0}};
+    uint64_t bytes = 0;
+    uint64_t count = 0;
+    fill_row(&fixture, "row", 3000);
+    begin(&fixture);
+    put_entry(&fixture, "row", (struct entry){.kind = ENTRY_ROW_DELETE});
+    commit(&fixture);
+    cr_assert_eq(count_records(&fixture, 3, &bytes), 1);
+
+    begin(&fixture);
+    cr_assert_eq(base_writer_put(fixture.writer, EXTENT, bytes_of_text("row"), &range_delete),
+                 STATUS_OK);
+    put_sized(&fixture, "row", "c001500", 50);
+    commit(&fixture);
+    struct base_snapshot *snapshot = snapshot_begin(&fixture);
+    cr_assert_eq(count_entries(snapshot, &count), STATUS_OK);
+    cr_assert_eq(count, 2, "the younger tombstone and the cell, not %llu",
+                 (unsigned long long)count);
+    base_snapshot_end(snapshot);
+
+    sweep(&fixture);
+    cr_assert_eq(count_records(&fixture, 2, &bytes), 1);
+    cr_assert_eq(count_records(&fixture, 3, &bytes), 0);
+    fixture_close(&fixture);
+}
+
 /* A flush cut in the middle of a chunk: its first part raises no stamp of what comes behind, or a
  * delete of the same flush, which is older than the raised stamp, would spare what it must kill. */
 Test(base_store, a_cut_between_a_younger_put_and_an_older_delete_spares_nothing)
