@@ -404,3 +404,43 @@ Test(base_store, erasing_spares_what_is_younger_and_other_rows)
     buffer_deinit(&resume);
     fixture_close(&fixture);
 }
+
+/* Pieces of large values are numbered through the whole file: the key of one reads as an extent's. */
+Test(base_store, an_extent_is_not_taken_for_the_owner_of_a_piece_whose_number_is_like_its_own)
+{
+    const uint64_t extent = UINT64_C(1) << 16; /* piece 0 of value 1 */
+    struct fixture fixture = fixture_open();
+    struct buffer resume = BUFFER_INIT;
+    struct error error = {0};
+    uint64_t pieces_bytes = 0;
+    uint64_t count = 0;
+    uint64_t bad = 0;
+    bool done = false;
+    begin(&fixture);
+    put_sized(&fixture, "row", "q", 1000);
+    commit(&fixture);
+    uint64_t pieces = count_records(&fixture, 6, &pieces_bytes);
+    cr_assert_gt(pieces, 0);
+
+    struct base_snapshot *snapshot = snapshot_begin(&fixture);
+    cr_assert_eq(base_scrub_step(snapshot, extent, &resume, UINT64_MAX, &bad, &done, &error),
+                 STATUS_OK);
+    cr_assert_eq(bad, 0, "%s", error.text);
+    base_snapshot_end(snapshot);
+
+    buffer_reset(&resume);
+    for (done = false; !done;) {
+        begin(&fixture);
+        cr_assert_eq(base_erase_step(fixture.writer, extent, &ALL_ROWS,
+                                     (struct stamp){UINT64_MAX, 0, 0}, &resume, 1000, &done),
+                     STATUS_OK);
+        commit(&fixture);
+    }
+    buffer_deinit(&resume);
+    cr_assert_eq(count_records(&fixture, 6, &pieces_bytes), pieces);
+    snapshot = snapshot_begin(&fixture);
+    cr_assert_eq(count_entries(snapshot, &count), STATUS_OK, "%s", base_snapshot_trouble(snapshot));
+    cr_assert_eq(count, 1);
+    base_snapshot_end(snapshot);
+    fixture_close(&fixture);
+}
