@@ -299,3 +299,25 @@ Test(log, opening_survives_every_failed_sync_and_write)
         }
     }
 }
+
+/* Whoever gave the files their names may have been killed before those were durable: then what is written to them
+ * from now on would be gone with the names. */
+Test(log, opening_makes_the_names_durable_that_it_finds)
+{
+    char wanted[FILE_PATH_SIZE_MAX + 32];
+    bool found = false;
+    enum status status = STATUS_IO;
+    must_open();
+    put(0, 100);
+    wait_ready();
+    shut();
+    snprintf(wanted, sizeof wanted, "sync folder %s:", folder);
+    for (uint64_t n = 0; status != STATUS_OK && !found; n++) {
+        file_fault_arm(&(struct file_fault){
+            .operation = FILE_OPERATION_SYNC, .after = n, .error_number = EIO});
+        status = reopen();
+        file_fault_disarm();
+        found = status != STATUS_OK && strstr(error.text, wanted) != NULL;
+    }
+    cr_assert(found, "opened without that");
+}
