@@ -211,6 +211,33 @@ Test(log, releasing_makes_room_on_a_full_disk_without_new_space)
     cr_assert_eq(owner.failures, 0);
 }
 
+/* Descriptors come back: those of connections, say. */
+Test(log, without_descriptors_releasing_waits)
+{
+    const uint64_t count = 300;
+    uint64_t last = 0;
+    must_open();
+    for (uint64_t i = 0; i < count; i++) {
+        last = put(i, 2000);
+    }
+    wait_ready();
+    /* The anchor is written; then the folder cannot be opened. */
+    file_fault_arm(
+        &(struct file_fault){.operation = FILE_OPERATION_SYNC, .after = 1, .error_number = EMFILE});
+    uint64_t faults = file_fault_count();
+    log_release(store_log, last);
+    while (file_fault_count() == faults) {
+        usleep(1000);
+    }
+    last = put(count, 2000);
+    log_release(store_log, put(count + 1, 40000));
+    put(count + 2, 40000);
+    log_release(store_log, put(count + 3, 40000));
+    wait_first_position(last);
+    shut();
+    cr_assert_eq(owner.failures, 0, "%s", owner.error.text);
+}
+
 Test(log, too_much_pending_is_pushed_back)
 {
     uint64_t position = 0;
