@@ -411,6 +411,9 @@ void store_schema_unref(struct store_schema *schema);
 void store_add_job(struct store *store, struct store_job *job);
 /* Is the base being told of a new tablet of this number? */
 bool store_is_creating(const struct store *store, uint64_t tablet);
+/* Is one of that number still to be ended, split or dropped?  Its end would take along what the base knows of the next
+ * one.  On the loop, or with the mutex. */
+bool store_is_ending(const struct store *store, uint64_t tablet);
 /* Loop: take what the work thread has told. */
 void store_take_events(struct store *store);
 /* So many segments that the log has let go of are kept for it. */
