@@ -360,7 +360,8 @@ static enum status erase_range(struct base_writer *writer,
     uint64_t before = tablet->erased_sequence;
     tablet->erased_sequence = delete->sequence;
     enum status status = store_put_tablet_meta(writer, tablet, tablet->flushed_sequence,
-                                               tablet->flushed_clock, tablet->dedupe_piece_count);
+                                               atomic_load(&tablet->flushed_clock),
+                                               tablet->dedupe_piece_count);
     tablet->erased_sequence = status == STATUS_OK ? delete->sequence : before;
     return status;
 }

@@ -201,7 +201,7 @@ struct store_tablet {
 
     /* What the base knows.  [W] */
     uint64_t flushed_sequence;
-    uint64_t flushed_clock;
+    atomic_uint_fast64_t flushed_clock; /* the loop looks at it, too */
     uint32_t dedupe_piece_count;
     struct buffer applied; /* encoded applied map */
     bool applied_whole;    /* the map says the same everywhere: no flush has stopped half way */
