@@ -425,7 +425,7 @@ uint32_t store_log_spares_max(const struct store *store);
 enum status store_tablet_allocate(struct store *store,
                                   const struct store_tablet_descriptor *descriptor,
                                   struct store_tablet **ret_tablet);
-/* Make room in the table of tablets, so that adding cannot fail. */
+/* Make room in the table of tablets, so that adding cannot fail, nor that of those that are being created. */
 enum status store_tablets_reserve(struct store *store, uint32_t more);
 void store_tablets_add(struct store *store, struct store_tablet *tablet); /* takes the reference */
 /* From the visible to the hidden ones; the reference moves along. */
