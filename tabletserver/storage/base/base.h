@@ -135,8 +135,9 @@ enum status base_writer_allocate_extent(struct base_writer *writer, uint64_t *re
  * row in entry_compare() order; an extent's entries are not mixed with another's.
  *
  * What is put is newer than what the base has: its stamp is larger than those of earlier flushes of
- * the row.  So at one position the entry put wins.  A row may be left off in its middle, settled
- * and committed, and gone on with in another transaction.
+ * the row.  So at one position the entry put wins.  But for deletes: one may come again, behind younger
+ * ones.  A row may be left off in its middle, settled and committed, and gone on with in another
+ * transaction.
  * Errors: STATUS_NO_SPACE, STATUS_NO_MEMORY, STATUS_IO, STATUS_CORRUPT (the chunk to be changed is
  * bad); after one only abort is allowed.
  */

@@ -254,12 +254,15 @@ static enum status drop_old(struct base_writer *writer, const struct entry *entr
     return STATUS_OK;
 }
 
+/* One that is stored already, or a younger one in its place, does all that it could: it may have come before, as what
+ * is left of a range delete does with each flush of the row. */
 enum status base_delete_apply(struct base_writer *writer, const struct entry *entry)
 {
     struct base_window *window = &writer->window;
     struct base_position position = base_delete_start(entry);
     enum status status = base_window_go(writer, &position);
-    if (status == STATUS_OK && window->has_end && base_delete_reaches(entry, &window->end)) {
+    if (status == STATUS_OK && window->has_end && base_delete_reaches(entry, &window->end) &&
+        !base_tombstones_have(&window->tombstones, entry)) {
         bool wide = false;
         status = is_wide(writer, entry, &wide);
         if (status == STATUS_OK) {

@@ -147,7 +147,8 @@ static enum status erase_values(struct erase *erase, struct bytes stored_key, st
     return status == STATUS_OK ? base_drop_kept(writer, &drop) : status;
 }
 
-/* All records of a space of the extent, whatever they are. */
+/* All records of a space of the extent, whatever they are.  Pieces have no extent in their keys: they go with what
+ * refers to them. */
 static enum status erase_space(struct erase *erase, enum base_space space, bool *ret_done)
 {
     uint8_t prefix[BASE_EXTENT_PREFIX_BYTES] = {(uint8_t)space};
@@ -182,7 +183,7 @@ static enum status erase_space(struct erase *erase, enum base_space space, bool 
 static enum status erase_extent(struct erase *erase, bool *ret_done)
 {
     static const enum base_space spaces[] = {BASE_SPACE_DATA, BASE_SPACE_DELETE, BASE_SPACE_SAMPLE,
-                                             BASE_SPACE_LAYER, BASE_SPACE_PIECE};
+                                             BASE_SPACE_LAYER};
     enum status status = STATUS_OK;
     bool done = true;
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces && status == STATUS_OK && done; i++) {

@@ -229,8 +229,8 @@ static enum status run(struct scrub *scrub,
                        uint64_t budget_bytes,
                        bool *ret_done)
 {
-    static const enum base_space spaces[] = {BASE_SPACE_DATA, BASE_SPACE_DELETE, BASE_SPACE_PIECE,
-                                             BASE_SPACE_LAYER, BASE_SPACE_SAMPLE};
+    static const enum base_space spaces[] = {BASE_SPACE_DATA, BASE_SPACE_DELETE, BASE_SPACE_LAYER,
+                                             BASE_SPACE_SAMPLE};
     enum status status = STATUS_OK;
     bool done = true;
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces && status == STATUS_OK && done; i++) {

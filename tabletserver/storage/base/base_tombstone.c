@@ -49,6 +49,17 @@ static enum status grow(struct base_tombstones *tombstones)
     return STATUS_OK;
 }
 
+bool base_tombstones_have(const struct base_tombstones *tombstones, const struct entry *tombstone)
+{
+    for (size_t i = 0; i < tombstones->count; i++) {
+        const struct entry *entry = &tombstones->entries[i];
+        if (entry_compare(entry, tombstone) == 0) {
+            return stamp_compare(entry->stamp, tombstone->stamp) >= 0;
+        }
+    }
+    return false;
+}
+
 enum status base_tombstones_add(struct base_tombstones *tombstones, const struct entry *tombstone)
 {
     enum status status = grow(tombstones);

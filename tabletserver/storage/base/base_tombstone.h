@@ -37,7 +37,11 @@ void base_tombstones_init(struct base_tombstones *tombstones);
 void base_tombstones_deinit(struct base_tombstones *tombstones);
 void base_tombstones_reset(struct base_tombstones *tombstones);
 
-/* Insert in order; the qualifier is copied.  Errors: STATUS_NO_MEMORY. */
+/* Is it there already, as young or younger? */
+bool base_tombstones_have(const struct base_tombstones *tombstones, const struct entry *tombstone);
+
+/* Insert in order, in the place of an older one of the same; the qualifier is copied.  Errors:
+ * STATUS_NO_MEMORY. */
 enum status base_tombstones_add(struct base_tombstones *tombstones, const struct entry *tombstone);
 
 /* Does a delete with a larger stamp than the cell's cover it? */

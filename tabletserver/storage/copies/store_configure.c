@@ -120,6 +120,7 @@ static void cut_memtables(struct store_tablet *tablet, struct cut *cut)
     for (uint32_t i = kept + 1; i < tablet->layer_count && clock == 0; i++) {
         clock = tablet->layers[i]->clock;
     }
+    clock = clock > 0 ? clock : atomic_load(&tablet->flushed_clock); /* all that is left is there */
     (void)pthread_mutex_lock(&tablet->mutex);
     uint32_t gone_count = rearrange(tablet, cut, kept, clock, gone);
     horizon_forget_above(&tablet->horizons, cut->sequence);
@@ -339,7 +340,8 @@ static enum status write_metas(struct store *store, struct store_tablet **tablet
     }
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = store_put_tablet_meta(writer, tablets[i], tablets[i]->flushed_sequence,
-                                       tablets[i]->flushed_clock, tablets[i]->dedupe_piece_count);
+                                       atomic_load(&tablets[i]->flushed_clock),
+                                       tablets[i]->dedupe_piece_count);
     }
     if (status != STATUS_OK) {
         base_writer_abort(writer);

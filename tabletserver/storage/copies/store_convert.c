@@ -148,19 +148,25 @@ enum status store_stand_at(struct store_tablet *tablet, uint64_t sequence)
     return status;
 }
 
-static bool is_here(struct store *store, uint64_t tablet)
+static enum status check_child(struct store *store, uint64_t tablet)
 {
-    return store_tablet_find(store, tablet) != NULL || store_is_creating(store, tablet);
+    if (store_tablet_find(store, tablet) != NULL || store_is_creating(store, tablet)) {
+        return STATUS_FAILED_PRECONDITION;
+    }
+    return store_is_ending(store, tablet) ? STATUS_UNAVAILABLE : STATUS_OK;
 }
 
 /* A child may be here already, or on its way, to be taught, if this store counted no more when the tablet was
- * split. */
-static bool has_child(const struct store_tablet *parent, const struct store_entry *barrier)
+ * split.  One that was and was dropped must have gone from the base before. */
+static enum status check_children(const struct store_tablet *parent,
+                                  const struct store_entry *barrier)
 {
     struct record_split split;
     enum status status = record_decode_split(barrier->payload, &split, NULL);
     ASSERT(status == STATUS_OK); /* it did when it came */
-    return is_here(parent->store, split.left_tablet) || is_here(parent->store, split.right_tablet);
+    enum status left = check_child(parent->store, split.left_tablet);
+    enum status right = check_child(parent->store, split.right_tablet);
+    return left == STATUS_FAILED_PRECONDITION || right == STATUS_OK ? left : right;
 }
 
 static enum status check_parent(struct store_tablet *parent, struct store_entry *ret_barrier)
@@ -169,8 +175,12 @@ static enum status check_parent(struct store_tablet *parent, struct store_entry 
         return STATUS_NOT_OWNER;
     }
     if (!find_split(parent, ret_barrier) ||
-        ret_barrier->sequence < store_tablet_committed(parent) || has_child(parent, ret_barrier)) {
+        ret_barrier->sequence < store_tablet_committed(parent)) {
         return STATUS_FAILED_PRECONDITION;
+    }
+    enum status status = check_children(parent, ret_barrier);
+    if (status != STATUS_OK) {
+        return status;
     }
     if (parent->lineage_count >= STORE_LINEAGE_MAX) {
         return STATUS_RESOURCE_EXHAUSTED;

@@ -398,7 +398,7 @@ enum status store_merge_write(struct store_job *job)
     if (status == STATUS_OK) {
         store_note_meta_written(merged);
         merged->flushed_sequence = store_tablet_committed(merged);
-        merged->flushed_clock = atomic_load(&merged->clock);
+        atomic_store(&merged->flushed_clock, atomic_load(&merged->clock));
         merged->applied_whole = true;
         merged->estimate_due = true;
         merged->sweep_due = true;

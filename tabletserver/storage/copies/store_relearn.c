@@ -233,9 +233,13 @@ static bool is_noted(struct store *store)
 void store_relearn_end(struct store *store)
 {
     char path[FILE_PATH_SIZE_MAX];
-    if (store->relearns && is_noted(store) &&
-        file_path_join(path, store->folder, NOTE_NAME, NULL) == STATUS_OK &&
-        file_unlink(path, NULL) == STATUS_OK) {
+    if (!store->relearns || !is_noted(store) ||
+        file_path_join(path, store->folder, NOTE_NAME, NULL) != STATUS_OK) {
+        return;
+    }
+    enum status status = file_unlink(path, NULL);
+    if (status == STATUS_OK ||
+        status == STATUS_NOT_FOUND) { /* the folder could not be synced then */
         store->relearns = file_sync_folder(store->folder, NULL) != STATUS_OK;
     }
 }

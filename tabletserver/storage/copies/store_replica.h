@@ -139,7 +139,8 @@ enum status store_tablet_configure(struct store_tablet *tablet,
  * has come of either.  They follow, but for a lone member, which leads.
  *
  * Errors: STATUS_FAILED_PRECONDITION (no SPLIT stands at the end of its log, or a child is here already),
- * STATUS_UNAVAILABLE (the barrier is not durable here: come again), STATUS_RESOURCE_EXHAUSTED (all layers are in use, or too many
+ * STATUS_UNAVAILABLE (the barrier is not durable here, or a child that was dropped is still in the
+ * base: come again), STATUS_RESOURCE_EXHAUSTED (all layers are in use, or too many
  * ancestors are not in the base: come again), STATUS_NO_MEMORY, STATUS_NO_SPACE, STATUS_CLOSED,
  * STATUS_NOT_OWNER.  It is there as before then, but that it may have committed more, and dropped what
  * lay behind the barrier.

@@ -184,7 +184,7 @@ static void note_first(struct store_tablet *tablet,
     tablet->half_taught = true;
     tablet->dedupe_piece_count = dedupe_pieces;
     tablet->flushed_sequence = lesson->slice.sequence;
-    tablet->flushed_clock = lesson->slice.records.clock;
+    atomic_store(&tablet->flushed_clock, lesson->slice.records.clock);
     tablet->sweep_due = false;
     tablet->sweep_piece = 0;
     buffer_reset(&tablet->sweep_resume);
@@ -202,7 +202,8 @@ static enum status put_end(struct base_writer *writer, struct store_tablet *tabl
 {
     tablet->half_taught = false;
     enum status status = store_put_tablet_meta(writer, tablet, tablet->flushed_sequence,
-                                               tablet->flushed_clock, tablet->dedupe_piece_count);
+                                               atomic_load(&tablet->flushed_clock),
+                                               tablet->dedupe_piece_count);
     tablet->half_taught = true;
     return status;
 }

@@ -278,7 +278,7 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
         tablet->dedupe_piece_count = dedupe_pieces;
         store_note_meta_written(tablet);
         tablet->flushed_sequence = run->layer->last_sequence;
-        tablet->flushed_clock = run->layer->clock;
+        atomic_store(&tablet->flushed_clock, run->layer->clock);
         tablet->estimate_due = true;
         tablet->sweep_due = true;
         atomic_fetch_add(&tablet->row_estimate, memtable_row_count(run->layer->memtable));

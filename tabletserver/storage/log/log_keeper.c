@@ -20,10 +20,17 @@
 
 #define RETRY_SECONDS 1
 
-/* What passes: no space, no memory, no descriptors.  Anything else says that the disk is bad. */
-static bool may_retry(enum status status)
+/* No memory, no descriptors: nothing that is said about the disk. */
+static bool passes(enum status status)
 {
-    return status == STATUS_NO_SPACE || status == STATUS_NO_MEMORY || status == STATUS_LIMIT;
+    return status == STATUS_NO_MEMORY || status == STATUS_LIMIT;
+}
+
+/* Unlike what else may happen while a segment is made.  Once it has its name, only what says nothing about the disk
+ * is tried again; it takes the same name then. */
+static bool may_retry(enum status status, bool named)
+{
+    return passes(status) || (status == STATUS_NO_SPACE && !named);
 }
 
 /* Of the segment after the last; false without memory to hold it. */
@@ -72,7 +79,7 @@ enum status log_add_room(struct log *log, bool *ret_may_retry, struct error *ret
     }
     enum status status = log_segment_prepare(log->folder, &header, spare, &segment, &named,
                                              ret_error);
-    *ret_may_retry = !named && may_retry(status);
+    *ret_may_retry = may_retry(status, named);
     if (status == STATUS_OK) {
         (void)pthread_mutex_lock(&log->mutex);
         log_segments_add(&log->segments, segment);
@@ -318,6 +325,7 @@ static enum keeper_task wait_for_task(struct log *log)
     return task;
 }
 
+/* What was not released, or not durably, is with the next release. */
 static enum status perform(struct log *log,
                            enum keeper_task task,
                            bool *ret_may_retry,
@@ -350,12 +358,12 @@ void *log_keeper_run(void *argument)
             return NULL;
         }
         enum status status = perform(log, task, &retry, &error);
-        if (status != STATUS_OK && !retry) {
+        if (status != STATUS_OK && !retry && (task == KEEPER_ADD_ROOM || !passes(status))) {
             log_fail(log, &error);
             return NULL;
         }
         (void)pthread_mutex_lock(&log->mutex);
-        log->no_space = status != STATUS_OK;
+        log->no_space = status != STATUS_OK && (log->no_space || task == KEEPER_ADD_ROOM);
         (void)pthread_cond_signal(&log->writer_wake);
         (void)pthread_mutex_unlock(&log->mutex);
     }

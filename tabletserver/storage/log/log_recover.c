@@ -273,7 +273,8 @@ static enum status replay_records(struct log *log,
     return status;
 }
 
-/* Make durable what was read: [proven, end) written again, everything synced. */
+/* Make durable what was read: [proven, end) written again, everything synced; and the names of the files, for who gave
+ * them may have died before they were. */
 static enum status secure_end(struct log *log,
                               uint64_t proven,
                               uint64_t end,
@@ -298,7 +299,7 @@ static enum status secure_end(struct log *log,
     for (size_t i = 0; status == STATUS_OK && i < log->segments.count; i++) {
         status = file_sync(&log->segments.at[i]->file, ret_error);
     }
-    return status;
+    return status == STATUS_OK ? file_sync_folder(log->folder, ret_error) : status;
 }
 
 static bool cuts(const struct log_repairing *repair)
@@ -327,15 +328,20 @@ static enum status begin_epoch(struct log *log, uint64_t end, struct error *ret_
     return status;
 }
 
-/* Once more from the start, now that all of it is known to be good and, but to a judge, durable. */
+/* Once more from the start, now that all of it up to end_position is known to be good and, but to a judge, durable: what
+ * cannot be read again is no torn end. */
 static enum status give_out_records(struct log *log,
                                     const struct log_replay *replay,
+                                    uint64_t end_position,
                                     struct error *ret_error)
 {
     struct log_replay again;
     struct log_replay_output end = {0};
+    struct log_anchor anchor = log->anchor;
     enum status status = STATUS_OK;
-    log_replay_init(&again, &log->anchor, log->options.synced_position_hint);
+    anchor.synced_position = end_position > anchor.synced_position ? end_position
+                                                                   : anchor.synced_position;
+    log_replay_init(&again, &anchor, log->options.synced_position_hint);
     for (size_t i = 0; status == STATUS_OK && i < log->segments.count; i++) {
         const struct log_segment_header *header = &log_replay_segment_at(replay, i)->header;
         status = log_replay_add_segment(&again, header->generation, header, ret_error);
@@ -350,10 +356,11 @@ static enum status give_out_records(struct log *log,
 /* Nothing was changed yet. */
 static enum status ask_judge(struct log *log,
                              const struct log_replay *replay,
+                             uint64_t end_position,
                              struct error *ret_error)
 {
     const struct log_repair_judge *judge = log->repair->options.judge;
-    enum status status = give_out_records(log, replay, ret_error);
+    enum status status = give_out_records(log, replay, end_position, ret_error);
     return status == STATUS_OK && judge != NULL && cuts(log->repair)
                ? judge->decide(judge->context, ret_error)
                : status;
@@ -408,13 +415,13 @@ static enum status recover_segments(struct log *log,
     struct log_replay_output end = {0};
     enum status status = replay_records(log, replay, false, &end, ret_error);
     if (status == STATUS_OK && log->repair != NULL) {
-        status = ask_judge(log, replay, ret_error);
+        status = ask_judge(log, replay, end.position, ret_error);
     }
     if (status == STATUS_OK) {
         status = secure_end(log, end.proven, end.position, ret_error);
     }
     if (status == STATUS_OK && log->repair == NULL) {
-        status = give_out_records(log, replay, ret_error);
+        status = give_out_records(log, replay, end.position, ret_error);
     }
     if (status == STATUS_OK) {
         status = begin_or_repair(log, listing, end.position, ret_error);

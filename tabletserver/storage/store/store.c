@@ -384,8 +384,10 @@ enum status store_tablet_create(struct store *store,
                                 const struct store_tablet_descriptor *descriptor)
 {
     struct store_job *job = memory_allocate_zeroed(1, sizeof *job);
-    enum status status = job == NULL ? STATUS_NO_MEMORY
-                                     : store_tablet_allocate(store, descriptor, &job->tablet);
+    enum status status = job == NULL ? STATUS_NO_MEMORY : store_tablets_reserve(store, 1);
+    if (status == STATUS_OK) {
+        status = store_tablet_allocate(store, descriptor, &job->tablet);
+    }
     if (status != STATUS_OK) {
         memory_free(job);
         return status;
@@ -443,14 +445,9 @@ static void on_created(struct store *store, struct store_job *job)
     }
     *link = job->creating_next;
     if (tablet == NULL && job->error.status == STATUS_OK) {
-        if (store_tablets_reserve(store, 1) == STATUS_OK) {
-            tablet = job->tablet;
-            store_tablet_ref(tablet);
-            store_tablets_add(store, tablet);
-        } else {
-            /* It is stored; asked for again, or after a restart, it is there. */
-            (void)error_set(&job->error, STATUS_NO_MEMORY, "%s: out of memory", store->folder);
-        }
+        tablet = job->tablet;
+        store_tablet_ref(tablet);
+        store_tablets_add(store, tablet); /* there is room since it was asked for */
     }
     store->callbacks.on_created(store->callbacks.context, number, tablet,
                                 tablet != NULL ? NULL : &job->error);

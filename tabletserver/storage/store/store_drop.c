@@ -72,10 +72,21 @@ void store_erasures_clear(struct store *store)
 
 /* --- jobs ----------------------------------------------------------------------------------------- */
 
+bool store_is_ending(const struct store *store, uint64_t tablet)
+{
+    const struct store_tablet *hidden = store->hidden;
+    while (hidden != NULL && hidden->descriptor.tablet != tablet) {
+        hidden = hidden->hidden_next;
+    }
+    return hidden != NULL;
+}
+
 bool store_job_is_due(struct store_job *job)
 {
     bool makes = !job->drop && job->lesson == NULL && job->merged[0] == NULL;
-    if (makes && !store_may_make_again(job->tablet->store, job->tablet->descriptor.tablet)) {
+    const struct store_tablet *tablet = job->tablet;
+    if (makes && (store_is_ending(tablet->store, tablet->descriptor.tablet) ||
+                  !store_may_make_again(tablet->store, tablet->descriptor.tablet))) {
         return false; /* asked again soon: the log is on its way to the disk */
     }
     bool waits = job->drop || (job->lesson != NULL && store_lesson_waits_for_parent(job->lesson));
@@ -349,7 +360,8 @@ static enum status erase_range(struct base_writer *writer,
     uint64_t before = tablet->erased_sequence;
     tablet->erased_sequence = delete->sequence;
     enum status status = store_put_tablet_meta(writer, tablet, tablet->flushed_sequence,
-                                               tablet->flushed_clock, tablet->dedupe_piece_count);
+                                               atomic_load(&tablet->flushed_clock),
+                                               tablet->dedupe_piece_count);
     tablet->erased_sequence = status == STATUS_OK ? delete->sequence : before;
     return status;
 }

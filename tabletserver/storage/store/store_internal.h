@@ -201,7 +201,7 @@ struct store_tablet {
 
     /* What the base knows.  [W] */
     uint64_t flushed_sequence;
-    uint64_t flushed_clock;
+    atomic_uint_fast64_t flushed_clock; /* the loop looks at it, too */
     uint32_t dedupe_piece_count;
     struct buffer applied; /* encoded applied map */
     bool applied_whole;    /* the map says the same everywhere: no flush has stopped half way */
@@ -411,6 +411,9 @@ void store_schema_unref(struct store_schema *schema);
 void store_add_job(struct store *store, struct store_job *job);
 /* Is the base being told of a new tablet of this number? */
 bool store_is_creating(const struct store *store, uint64_t tablet);
+/* Is one of that number still to be ended, split or dropped?  Its end would take along what the base knows of the next
+ * one.  On the loop, or with the mutex. */
+bool store_is_ending(const struct store *store, uint64_t tablet);
 /* Loop: take what the work thread has told. */
 void store_take_events(struct store *store);
 /* So many segments that the log has let go of are kept for it. */
@@ -422,7 +425,7 @@ uint32_t store_log_spares_max(const struct store *store);
 enum status store_tablet_allocate(struct store *store,
                                   const struct store_tablet_descriptor *descriptor,
                                   struct store_tablet **ret_tablet);
-/* Make room in the table of tablets, so that adding cannot fail. */
+/* Make room in the table of tablets, so that adding cannot fail, nor that of those that are being created. */
 enum status store_tablets_reserve(struct store *store, uint32_t more);
 void store_tablets_add(struct store *store, struct store_tablet *tablet); /* takes the reference */
 /* From the visible to the hidden ones; the reference moves along. */

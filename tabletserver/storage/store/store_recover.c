@@ -116,7 +116,7 @@ static enum status fill(struct store_tablet *tablet, const struct store_meta_tab
     tablet->durable = meta->configuration;
     tablet->leads = meta->configuration.members.version == 0; /* the others: when all is replayed */
     tablet->flushed_sequence = sequence;
-    tablet->flushed_clock = meta->clock;
+    atomic_store(&tablet->flushed_clock, meta->clock);
     tablet->dedupe_piece_count = meta->dedupe_piece_count;
     tablet->estimate_due = true;
     tablet->sweep_due = true;

@@ -122,6 +122,7 @@ static void begin_child(struct store_tablet *parent, struct store_tablet *child)
     atomic_store(&child->prepared, parent->split_sequence);
     atomic_store(&child->committed, parent->split_sequence);
     atomic_store(&child->clock, atomic_load(&parent->clock));
+    atomic_store(&child->flushed_clock, atomic_load(&parent->clock)); /* as of its first record */
     child->synced = parent->split_sequence;
     child->layers[0]->after_sequence = parent->split_sequence;
     for (uint32_t i = 1; i < parent->layer_count; i++) {
@@ -207,8 +208,8 @@ static enum status put_child(struct base_writer *writer,
                                   buffer_bytes(&parent->split_dedupe), 0, &piece_count);
     }
     if (status == STATUS_OK) {
-        status = store_put_tablet_meta(writer, child, parent->split_sequence, parent->flushed_clock,
-                                       piece_count);
+        status = store_put_tablet_meta(writer, child, parent->split_sequence,
+                                       atomic_load(&child->flushed_clock), piece_count);
     }
     if (status == STATUS_OK) {
         status = store_put_applied(writer, child->descriptor.tablet, &child->applied);
@@ -239,7 +240,6 @@ void store_split_note_written(struct store_tablet *parent)
     for (int i = 0; i < 2; i++) {
         struct store_tablet *child = parent->children[i];
         child->flushed_sequence = parent->split_sequence;
-        child->flushed_clock = parent->flushed_clock;
         store_note_meta_written(child);
         child->applied_whole = true;
         child->estimate_due = true;

@@ -214,9 +214,18 @@ static void slots_rebuild(struct store *store)
     }
 }
 
+static uint32_t creating_count(const struct store *store)
+{
+    uint32_t count = 0;
+    for (const struct store_job *job = store->creating; job != NULL; job = job->creating_next) {
+        count++;
+    }
+    return count;
+}
+
 enum status store_tablets_reserve(struct store *store, uint32_t more)
 {
-    uint32_t needed = store->tablet_count + more;
+    uint32_t needed = store->tablet_count + creating_count(store) + more;
     if (needed > store->tablet_capacity) {
         uint32_t capacity = needed * 2;
         struct store_tablet **tablets = memory_allocate(capacity * sizeof *tablets);

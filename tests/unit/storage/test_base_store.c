@@ -287,6 +287,51 @@ Test(base_store, a_wide_delete_is_stored_then_swept_in_steps)
     fixture_close(&fixture);
 }
 
+static void sweep(struct fixture *fixture)
+{
+    struct buffer resume = BUFFER_INIT;
+    bool done = false;
+    while (!done) {
+        begin(fixture);
+        cr_assert_eq(
+            base_sweep_step(fixture->writer, EXTENT, &ALL_ROWS, &resume, UINT64_MAX, &done),
+            STATUS_OK);
+        commit(fixture);
+    }
+    buffer_deinit(&resume);
+}
+
+/* A range delete that is still being erased comes with each flush of a row, behind deletes of that row which are
+ * younger: what those have killed stays dead. */
+Test(base_store, a_delete_that_comes_again_does_not_take_a_younger_ones_place)
+{
+    struct fixture fixture = fixture_open();
+    const struct entry range_delete = {.kind = ENTRY_ROW_DELETE, .stamp = {fixture.clock++, 0, 0}};
+    uint64_t bytes = 0;
+    uint64_t count = 0;
+    fill_row(&fixture, "row", 3000);
+    begin(&fixture);
+    put_entry(&fixture, "row", (struct entry){.kind = ENTRY_ROW_DELETE});
+    commit(&fixture);
+    cr_assert_eq(count_records(&fixture, 3, &bytes), 1);
+
+    begin(&fixture);
+    cr_assert_eq(base_writer_put(fixture.writer, EXTENT, bytes_of_text("row"), &range_delete),
+                 STATUS_OK);
+    put_sized(&fixture, "row", "c001500", 50);
+    commit(&fixture);
+    struct base_snapshot *snapshot = snapshot_begin(&fixture);
+    cr_assert_eq(count_entries(snapshot, &count), STATUS_OK);
+    cr_assert_eq(count, 2, "the younger tombstone and the cell, not %llu",
+                 (unsigned long long)count);
+    base_snapshot_end(snapshot);
+
+    sweep(&fixture);
+    cr_assert_eq(count_records(&fixture, 2, &bytes), 1);
+    cr_assert_eq(count_records(&fixture, 3, &bytes), 0);
+    fixture_close(&fixture);
+}
+
 /* A flush cut in the middle of a chunk: its first part raises no stamp of what comes behind, or a
  * delete of the same flush, which is older than the raised stamp, would spare what it must kill. */
 Test(base_store, a_cut_between_a_younger_put_and_an_older_delete_spares_nothing)
@@ -357,5 +402,45 @@ Test(base_store, erasing_spares_what_is_younger_and_other_rows)
         cr_assert_eq(count_records(&fixture, space, &count), 0);
     }
     buffer_deinit(&resume);
+    fixture_close(&fixture);
+}
+
+/* Pieces of large values are numbered through the whole file: the key of one reads as an extent's. */
+Test(base_store, an_extent_is_not_taken_for_the_owner_of_a_piece_whose_number_is_like_its_own)
+{
+    const uint64_t extent = UINT64_C(1) << 16; /* piece 0 of value 1 */
+    struct fixture fixture = fixture_open();
+    struct buffer resume = BUFFER_INIT;
+    struct error error = {0};
+    uint64_t pieces_bytes = 0;
+    uint64_t count = 0;
+    uint64_t bad = 0;
+    bool done = false;
+    begin(&fixture);
+    put_sized(&fixture, "row", "q", 1000);
+    commit(&fixture);
+    uint64_t pieces = count_records(&fixture, 6, &pieces_bytes);
+    cr_assert_gt(pieces, 0);
+
+    struct base_snapshot *snapshot = snapshot_begin(&fixture);
+    cr_assert_eq(base_scrub_step(snapshot, extent, &resume, UINT64_MAX, &bad, &done, &error),
+                 STATUS_OK);
+    cr_assert_eq(bad, 0, "%s", error.text);
+    base_snapshot_end(snapshot);
+
+    buffer_reset(&resume);
+    for (done = false; !done;) {
+        begin(&fixture);
+        cr_assert_eq(base_erase_step(fixture.writer, extent, &ALL_ROWS,
+                                     (struct stamp){UINT64_MAX, 0, 0}, &resume, 1000, &done),
+                     STATUS_OK);
+        commit(&fixture);
+    }
+    buffer_deinit(&resume);
+    cr_assert_eq(count_records(&fixture, 6, &pieces_bytes), pieces);
+    snapshot = snapshot_begin(&fixture);
+    cr_assert_eq(count_entries(snapshot, &count), STATUS_OK, "%s", base_snapshot_trouble(snapshot));
+    cr_assert_eq(count, 1);
+    base_snapshot_end(snapshot);
     fixture_close(&fixture);
 }

@@ -144,6 +144,36 @@ Test(log, only_one_process_at_a_time)
     cr_assert_eq(log_open(&options, &second, &error), STATUS_FAILED_PRECONDITION);
 }
 
+static uint64_t spoiled_later;
+
+/* The disk gives something else than when the end was looked for. */
+static enum status on_replay_spoil(void *context,
+                                   const struct log_record *record,
+                                   uint64_t position,
+                                   struct error *ret_error)
+{
+    if (spoiled_later != 0) {
+        flip(spoiled_later);
+        spoiled_later = 0;
+    }
+    return on_replay(context, record, position, ret_error);
+}
+
+Test(log, what_was_read_once_and_not_again_is_no_torn_end)
+{
+    must_open();
+    for (uint64_t i = 0; i < 999; i++) {
+        put(i, 2000);
+    }
+    uint64_t last = put_unsynced(999, 2000);
+    options.on_replay = on_replay_spoil;
+    spoiled_later = last + 100;
+    cr_assert_eq(reopen(), STATUS_CORRUPT, "%s", error.text);
+    flip(last + 100);
+    must_open();
+    cr_assert_eq(owner.replayed, 1000);
+}
+
 Test(log, what_on_replay_refuses_ends_the_opening)
 {
     must_open();

@@ -211,6 +211,33 @@ Test(log, releasing_makes_room_on_a_full_disk_without_new_space)
     cr_assert_eq(owner.failures, 0);
 }
 
+/* Descriptors come back: those of connections, say. */
+Test(log, without_descriptors_releasing_waits)
+{
+    const uint64_t count = 300;
+    uint64_t last = 0;
+    must_open();
+    for (uint64_t i = 0; i < count; i++) {
+        last = put(i, 2000);
+    }
+    wait_ready();
+    /* The anchor is written; then the folder cannot be opened. */
+    file_fault_arm(
+        &(struct file_fault){.operation = FILE_OPERATION_SYNC, .after = 1, .error_number = EMFILE});
+    uint64_t faults = file_fault_count();
+    log_release(store_log, last);
+    while (file_fault_count() == faults) {
+        usleep(1000);
+    }
+    last = put(count, 2000);
+    log_release(store_log, put(count + 1, 40000));
+    put(count + 2, 40000);
+    log_release(store_log, put(count + 3, 40000));
+    wait_first_position(last);
+    shut();
+    cr_assert_eq(owner.failures, 0, "%s", owner.error.text);
+}
+
 Test(log, too_much_pending_is_pushed_back)
 {
     uint64_t position = 0;
@@ -298,4 +325,26 @@ Test(log, opening_survives_every_failed_sync_and_write)
             cr_assert_lt(n, 50);
         }
     }
+}
+
+/* Whoever gave the files their names may have been killed before those were durable: then what is written to them
+ * from now on would be gone with the names. */
+Test(log, opening_makes_the_names_durable_that_it_finds)
+{
+    char wanted[FILE_PATH_SIZE_MAX + 32];
+    bool found = false;
+    enum status status = STATUS_IO;
+    must_open();
+    put(0, 100);
+    wait_ready();
+    shut();
+    snprintf(wanted, sizeof wanted, "sync folder %s:", folder);
+    for (uint64_t n = 0; status != STATUS_OK && !found; n++) {
+        file_fault_arm(&(struct file_fault){
+            .operation = FILE_OPERATION_SYNC, .after = n, .error_number = EIO});
+        status = reopen();
+        file_fault_disarm();
+        found = status != STATUS_OK && strstr(error.text, wanted) != NULL;
+    }
+    cr_assert(found, "opened without that");
 }

@@ -386,6 +386,27 @@ Test(store, split_shares_what_there_is)
     }
 }
 
+/* Whoever hands a clock in may be behind the one whose stamps are stored. */
+Test(store, stamps_rise_over_a_split_and_a_restart)
+{
+    const struct change erase = {.kind = CHANGE_DELETE_ROW};
+    const struct record_entry entry = {
+        .row = bytes_of_text("a"), .changes = &erase, .change_count = 1};
+    const struct record_write write = {&entry, 1};
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    uint64_t sequence = 0;
+    write_put(tablet, "a", "1");
+    write_put(tablet, "z", "1");
+    split(tablet, "m", 2, 3);
+    fixture_flush(&fixture);
+    reopen();
+    tablet = store_tablet_find(fixture.store, 2);
+    cr_assert_eq(store_append_write(tablet, &write, 1, &sequence), STATUS_OK);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, store_tablet_committed(tablet) >= sequence);
+    FIXTURE_EXPECT(tablet, "");
+}
+
 Test(store, splits_of_splits_before_anything_is_flushed)
 {
     struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");

@@ -215,6 +215,28 @@ Test(store_faults, allocation_fails_once)
     }
 }
 
+/* Whichever allocation failed: asked for again it is there, with all that it needs to be flushed. */
+Test(store_faults, a_tablet_that_was_not_created_is_created_when_it_is_asked_for_again)
+{
+    const struct store_tablet_descriptor descriptor = {.tablet = 1, .table = 1, .configuration = 1};
+    bool failed = true;
+    for (uint64_t n = 0; failed; n++) {
+        begin();
+        memory_fail_arm(n, 0);
+        failed = store_tablet_create(fixture.store, &descriptor) != STATUS_OK;
+        if (!failed) {
+            FIXTURE_PUMP_UNTIL(&fixture, fixture.created_count > 0);
+            failed = fixture.created == NULL;
+        }
+        memory_fail_disarm();
+        (void)fixture_create(&fixture, 1, "", "");
+        add_one(0);
+        fixture_flush(&fixture);
+        end();
+        cr_assert_lt(n, 200);
+    }
+}
+
 Test(store_faults, allocations_fail_at_open)
 {
     begin();

@@ -164,3 +164,63 @@ Test(store_grave, also_one_that_was_split)
         expect("new", true);
     }
 }
+
+/* --- one whose former life has not ended yet ------------------------------------------------------ */
+
+#define ROWS      12
+#define ROW_BYTES 3000
+
+/* Into 8 and 9, of which the base hears late: a transaction for each row or two, and a rest after it. */
+static void split_slowly(void)
+{
+    const struct record_split record = {bytes_of_text("m"), 8, 9};
+    char row[ROW_BYTES + 1];
+    uint64_t sequence = 0;
+    fixture_close(&fixture);
+    fixture.settings.flush_transaction_bytes = 4096;
+    fixture.settings.flush_pace_percent = 1;
+    fixture_open(&fixture);
+    tablet = fixture_create(&fixture, 7, "", "");
+    for (int i = 0; i < ROWS; i++) {
+        (void)snprintf(row, sizeof row, "old%0*d", ROW_BYTES - 3, i);
+        add(row, 1);
+    }
+    cr_assert_eq(store_append_split(tablet, &record, store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.split_count > 0);
+    store_flush_all(fixture.store);
+}
+
+static void expect_new_alone(uint64_t number)
+{
+    for (int i = 0; i < 2; i++) {
+        fixture_close(&fixture);
+        fixture_open(&fixture);
+        tablet = store_tablet_find(fixture.store, number);
+        cr_assert_not_null(tablet);
+        expect("old", false);
+        expect("new", true);
+    }
+}
+
+/* Its metadata is written, and then deleted, when what it was split off is in the base. */
+Test(store_grave, a_child_that_was_dropped_before_its_parent_has_ended)
+{
+    split_slowly();
+    uint64_t before = fixture.dropped_count;
+    store_tablet_drop(fixture.store, store_tablet_find(fixture.store, 9));
+    tablet = fixture_create(&fixture, 9, "m", "");
+    add("new", 1);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count > before);
+    expect_new_alone(9);
+}
+
+Test(store_grave, a_tablet_that_was_split_and_is_not_yet_in_the_base_as_its_parts)
+{
+    split_slowly();
+    tablet = fixture_create(&fixture, 7, "", "");
+    add("new", 1);
+    fixture_flush(&fixture);
+    expect_new_alone(7);
+}

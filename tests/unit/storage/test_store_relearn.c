@@ -322,6 +322,17 @@ Test(store_relearn, the_note_stays_until_every_copy_says_so)
     cr_assert(has_note());
 }
 
+/* It was removed, and then the folder could not be synced. */
+Test(store_relearn, a_note_that_is_gone_already_is_no_reason_to_go_on)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    write_rows();
+    reopen();
+    (void)snprintf(path, sizeof path, "%s/RELEARN", fixture.folder);
+    cr_assert_eq(unlink(path), 0);
+    FIXTURE_PUMP_UNTIL(&fixture, !fixture.store->relearns);
+}
+
 /* The base has rows of entries that the log has lost: it opens, and again. */
 Test(store_relearn, also_where_a_flush_was_in_the_middle)
 {

@@ -378,6 +378,32 @@ Test(store_replica, a_deposed_primary_has_nothing_of_what_was_dropped)
     FIXTURE_EXPECT(tablet, "b/1:c@5=old\nc/3:n@0=5\nd/1:c@5=other\n");
 }
 
+/* Whoever hands a clock in may be behind the one whose stamps are stored. */
+Test(store_replica, stamps_rise_when_all_that_is_kept_is_in_the_base)
+{
+    const struct change erase = {.kind = CHANGE_DELETE_ROW};
+    const struct record_entry entry = {
+        .row = bytes_of_text("b"), .changes = &erase, .change_count = 1};
+    const struct record_write write = {&entry, 1};
+    uint64_t sequence = 0;
+    configure(led, 0);
+    lead_write("b", "old");
+    cr_assert_eq(store_tablet_commit(tablet, 1), STATUS_OK);
+    store_tablet_flush(tablet);
+    FIXTURE_PUMP_UNTIL(&fixture, store_tablet_is_flushed(tablet));
+    lead_write("b", "new");
+    store_tablet_follow(tablet);
+    configure(with_version(following, 5), 1);
+    configure(with_version(led, 6), UINT64_MAX);
+    cr_assert_eq(store_tablet_lead(tablet), STATUS_OK);
+    fixture.synced = 0; /* that sequence was given out before */
+    cr_assert_eq(store_append_write(tablet, &write, 1, &sequence), STATUS_OK);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.synced == sequence);
+    cr_assert_eq(store_tablet_commit(tablet, sequence), STATUS_OK);
+    FIXTURE_EXPECT(tablet, "");
+}
+
 Test(store_replica, a_secondary_forgets_what_is_dropped_and_so_does_its_log)
 {
     become_secondary();
