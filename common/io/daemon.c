@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -15,6 +16,7 @@
 #include "common/io/file.h"
 
 #define PATH_SIZE_MAX 4096
+#define FILES_MAX     65536 /* as the units say, too (LimitNOFILE) */
 
 /* What the command line said, before any of it is done. */
 struct command_line {
@@ -206,6 +208,17 @@ static enum status locked_by_another(int descriptor, const char *path, struct er
                      owner[0] == '\0' ? "(unknown)" : owner);
 }
 
+/* Sessions give a process 1 024 open files, which may be raised; connections_max alone is that many. */
+static void raise_files_max(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FILES_MAX) {
+        limit.rlim_cur = limit.rlim_max < FILES_MAX ? limit.rlim_max : FILES_MAX;
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* else as it was */
+    }
+}
+
 bool daemon_start(const struct daemon_description *description,
                   int argument_count,
                   char **arguments,
@@ -228,6 +241,7 @@ bool daemon_start(const struct daemon_description *description,
         *ret_exit_code = DAEMON_EXIT_OK;
         return false;
     }
+    raise_files_max();
     *ret_daemon = line.daemon;
     return true;
 }

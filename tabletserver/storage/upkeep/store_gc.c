@@ -103,6 +103,8 @@ struct eraser {
     struct base_snapshot *snapshot;
     struct layer_cursor *cursor;
     struct base_writer *writer; /* begun with the first cell to erase */
+    struct buffer column; /* qualifier of the last cell looked at; the cursor's own bytes move on */
+    uint32_t family;      /* of it; 0 = none yet */
     uint32_t looked_at;
     uint64_t erased;
 };
@@ -143,13 +145,27 @@ static bool step_is_over(const struct eraser *eraser)
            (eraser->writer != NULL && base_writer_dirty_bytes(eraser->writer) >= STEP_DIRTY_BYTES);
 }
 
+/* Is the cell the first one of its column that is looked at? */
+static bool is_new_column(const struct eraser *eraser, const struct entry *entry)
+{
+    return entry->family != eraser->family ||
+           !bytes_equal(entry->qualifier, buffer_bytes(&eraser->column));
+}
+
+static enum status note_column(struct eraser *eraser, const struct entry *entry)
+{
+    buffer_reset(&eraser->column);
+    buffer_append_bytes(&eraser->column, entry->qualifier);
+    eraser->family = entry->family;
+    return eraser->column.failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
 static enum status erase_in_row(struct eraser *eraser, struct bytes row, bool *ret_over)
 {
     struct store_collect_state *state = &eraser->tablet->collect;
     struct layer_cursor *cursor = eraser->cursor;
     bool resumed = bytes_equal(row, buffer_bytes(&state->row));
     uint64_t erased_before = eraser->erased;
-    struct entry last = {0};
     enum status status = cursor->operations->seek_entry(cursor, resumed ? state->family : 0,
                                                         resumed ? buffer_bytes(&state->qualifier)
                                                                 : BYTES_EMPTY);
@@ -164,15 +180,14 @@ static enum status erase_in_row(struct eraser *eraser, struct bytes row, bool *r
             continue;
         }
         /* Beginning again in the middle of a column gets on only if something of it is gone. */
-        bool new_column = entry.family != last.family ||
-                          !bytes_equal(entry.qualifier, last.qualifier);
+        bool new_column = is_new_column(eraser, &entry);
         if (step_is_over(eraser) && (new_column || eraser->erased > erased_before)) {
             *ret_over = true;
             return keep_place(state, row, &entry);
         }
-        last = entry;
+        status = new_column ? note_column(eraser, &entry) : STATUS_OK;
         eraser->looked_at++;
-        if (is_expired(eraser, &entry)) {
+        if (status == STATUS_OK && is_expired(eraser, &entry)) {
             status = erase_cell(eraser, row, &entry);
         }
     }
@@ -187,6 +202,7 @@ static enum status erase_rows(struct eraser *eraser, bool *ret_over)
     enum status status = cursor->operations->seek_row(
         cursor, ROW_AT_OR_AFTER, buffer_bytes(&eraser->tablet->collect.row), &row, &found);
     while (status == STATUS_OK && found && !*ret_over) {
+        eraser->family = 0;
         status = erase_in_row(eraser, row, ret_over);
         if (status == STATUS_OK && !*ret_over) {
             status = cursor->operations->seek_row(cursor, ROW_AFTER, row, &row, &found);
@@ -197,7 +213,7 @@ static enum status erase_rows(struct eraser *eraser, bool *ret_over)
 
 static enum status erase_expired(struct store_tablet *tablet, const struct table *table)
 {
-    struct eraser eraser = {.tablet = tablet, .table = table};
+    struct eraser eraser = {.tablet = tablet, .table = table, .column = BUFFER_INIT};
     bool over = false;
     (void)pthread_mutex_lock(&tablet->mutex);
     eraser.pieces = store_pieces_ref(tablet->pieces);
@@ -218,6 +234,7 @@ static enum status erase_expired(struct store_tablet *tablet, const struct table
         base_writer_abort(eraser.writer);
     }
     store_pieces_unref(eraser.pieces);
+    buffer_deinit(&eraser.column);
     if (status != STATUS_OK) {
         begin_stage(tablet, STORE_COLLECT_ERASE);
     } else {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/io/daemon.h"
@@ -154,4 +155,16 @@ Test(daemon, a_folder_is_made_and_locked_once)
     cr_assert_not_null(strstr(error.text, "/proc/nonsense"), "%s", error.text);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     cr_assert_eq(system(command), 0);
+}
+
+/* As a session gives it to whoever is started by hand. */
+Test(daemon, it_may_open_more_files_than_a_session_says)
+{
+    struct rlimit limit;
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = 256;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    cr_assert_eq(START(), -1);
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    cr_assert_eq(limit.rlim_cur, limit.rlim_max < 65536 ? limit.rlim_max : 65536);
 }
