@@ -153,6 +153,15 @@ static bool may_pass(enum status status)
            status == STATUS_DEADLINE_EXCEEDED;
 }
 
+/* Of all attempts; ret_error: what the last one met. */
+static enum status expire(const struct sampling *sampling, struct error *ret_error)
+{
+    struct error last = *ret_error;
+    return error_set(ret_error, STATUS_DEADLINE_EXCEEDED,
+                     "the deadline of %u ms has passed; the last attempt: %s",
+                     client_blocking_deadline_ms(sampling->table->client), last.text);
+}
+
 static enum status run(struct sampling *sampling, struct error *ret_error)
 {
     struct bytes row = BYTES_EMPTY;
@@ -161,7 +170,10 @@ static enum status run(struct sampling *sampling, struct error *ret_error)
         enum status status = sample_next(sampling, &row, ret_error);
         bool was_slow = status == STATUS_DEADLINE_EXCEEDED;
         sampling->attempt_ms = was_slow ? 2 * sampling->attempt_ms : ATTEMPT_MS;
-        if (may_pass(status) && clock_monotonic_ns() / 1000 < sampling->deadline_us) {
+        if (may_pass(status)) {
+            if (clock_monotonic_ns() / 1000 >= sampling->deadline_us) {
+                return expire(sampling, ret_error);
+            }
             clock_sleep_us(PAUSE_US);
         } else if (status != STATUS_OK || row.size_bytes == 0) {
             return status;

@@ -254,7 +254,7 @@ void master_close(struct master *master)
     if (master->console != NULL && master->reign != NULL) {
         master_keep_events(master);
     }
-    master_end_reign(master, STOPPING);
+    master_end_reign(master, STOPPING "; it may or may not have been done");
     elector_close(master->elector);
     if (master->mailbox != NULL) {
         mail_refuse_all(master);

@@ -69,16 +69,30 @@ static bool must_wait(const struct open_reply *open, const struct buffer *messag
            transport_reply_must_wait(open->reply, message->size_bytes);
 }
 
+/* What durable things come of, when it is done. */
+static bool is_change(enum method method)
+{
+    return method == METHOD_CREATE_TABLE || method == METHOD_DELETE_TABLE ||
+           method == METHOD_ALTER_TABLE || method == METHOD_SPLIT_TABLET ||
+           method == METHOD_PUT_DOCUMENTS;
+}
+
 /* Does the answer tell of what this master believes?  That one of these was done tells of what is durable; that
  * something could not be done for now, or may have been done, asks to come again anyway.  But that there is no
  * such table, or that there is one already, is believed only. */
 static bool is_belief(enum method method, enum status status)
 {
-    bool is_change = method == METHOD_CREATE_TABLE || method == METHOD_DELETE_TABLE ||
-                     method == METHOD_ALTER_TABLE || method == METHOD_SPLIT_TABLET ||
-                     method == METHOD_PUT_DOCUMENTS;
-    return status == STATUS_OK ? !is_change
+    return status == STATUS_OK ? !is_change(method)
                                : status != STATUS_UNAVAILABLE && status != STATUS_DEADLINE_EXCEEDED;
+}
+
+/* What is under way when the reign ends may have been done.  UNAVAILABLE says that it has not, and clients ask the
+ * next master for it: a table would be there already, or one that was made since be deleted.  So who asked for
+ * something that is not to be done twice is told what a connection that breaks would tell. */
+static enum status status_of_end(enum method method)
+{
+    bool is_once = is_change(method) || method == METHOD_MERGE_TABLETS || method == METHOD_RECOVER;
+    return is_once ? STATUS_CLOSED : STATUS_UNAVAILABLE;
 }
 
 static void fail_open(struct open_reply *open, enum status status, const char *text)
@@ -417,7 +431,7 @@ void reign_close(struct reign *reign, const char *text)
     committer_close(reign->committer);
     for (struct open_reply *open = open_replies_take_any(&reign->open); open != NULL;
          open = open_replies_take_any(&reign->open)) {
-        fail_open(open, STATUS_UNAVAILABLE, text);
+        fail_open(open, status_of_end(open->method), text);
     }
     catalog_destroy(reign->catalog);
     coordinator_close(reign->coordinator);

@@ -46,7 +46,8 @@ enum status reign_open(const struct reign_options *options,
                        struct reign **ret_reign,
                        struct error *ret_error);
 
-/* Refuse with text what is not answered, let everything go.  NULL is fine. */
+/* Refuse with text what is not answered, let everything go: changes, which may have been made, with STATUS_CLOSED,
+ * all else with STATUS_UNAVAILABLE.  NULL is fine. */
 void reign_close(struct reign *reign, const char *text);
 
 uint64_t reign_number(const struct reign *reign);

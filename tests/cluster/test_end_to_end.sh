@@ -183,6 +183,16 @@ says "deleteallrows" 0 '' ebt deleteallrows T
 same "nothing is left" "$(ebt count T)" 0
 says "deletetable" 0 '' ebt deletetable T
 says "it is gone" 1 'NOT_FOUND' ebt read T
+# A table that no server has taken on yet when the master stops: to ask the next one for it would find it there.
+kill -STOP "$(pid_of server1)" "$(pid_of server2)"
+ebt createtable LATE families=f >"$WORK/create" 2>&1 & creating=$!
+says "the master has made it" 0 '' bash -c "for i in {1..600}; do '$BUILD/client/cli/ebt' ls | grep -qx LATE && exit 0; sleep 0.05; done; exit 1"
+stop_soft master; start_master
+wait $creating
+same "a change that may have been made is not asked for again" "$(<"$WORK/create")" \
+    "ebt: UNAVAILABLE: the master is stopping; it may or may not have been done"
+kill -CONT "$(pid_of server1)" "$(pid_of server2)"
+says "it was" 0 '' ebt deletetable LATE
 says "metrics" 0 'edubba_operations_total' curl -s "http://127.0.0.1:$((PORT + 101))/metrics"
 says "health" 0 'ok' curl -s "http://127.0.0.1:$((PORT + 101))/health"
 says "master's health" 0 'ok' curl -s "http://127.0.0.1:$((PORT + 100))/health"

@@ -86,3 +86,18 @@ Test(client_sample, a_primary_that_says_nothing_is_left_too)
     SET(session, is_frozen[1], true);
     check_fail_over(&session);
 }
+
+Test(client_sample, without_anybody_who_leads_it_ends_with_its_deadline)
+{
+    struct session session = open_session();
+    struct edubba_sample *samples = NULL;
+    struct edubba_error error;
+    size_t count = 0;
+    SET(session, is_deposed[1], true);
+    edubba_thread_deadline(3000);
+    cr_assert_eq(edubba_sample_row_keys(session.table, &samples, &count, &error),
+                 EDUBBA_DEADLINE_EXCEEDED, "%s", error.text);
+    cr_assert_not_null(strstr(error.text, "the deadline of 3000 ms"), "%s", error.text);
+    cr_assert_not_null(strstr(error.text, "does not lead"), "%s", error.text);
+    close_session(&session);
+}
