@@ -97,7 +97,8 @@ static void answer_status(struct catalog *catalog, uint64_t request)
 {
     struct buffer message = effects_begin_message();
     struct buffer json = BUFFER_INIT;
-    catalog_status_json(catalog, &json);
+    catalog_look(catalog, catalog->now_ns);
+    catalog_status_json(catalog, "active", &json); /* who may not be is not let answer */
     wire_write_bytes(&message, buffer_bytes(&json));
     message.failed = message.failed || json.failed;
     buffer_deinit(&json);

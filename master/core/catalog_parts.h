@@ -258,6 +258,11 @@ void plan_count_table(const struct catalog *catalog,
 /* Tablets that wait too long to be made go elsewhere, as far as the transaction has room. */
 void plan_place_again(struct catalog *catalog, struct transaction *transaction);
 
+/* catalog_look.c.  Has somebody led it within replace_after, or might have? */
+bool look_is_led(const struct catalog *catalog, const struct tablet *tablet, int64_t now_ns);
+/* The state that people are told of: the record's, or TABLET_NOT_LED. */
+uint32_t look_state(const struct catalog *catalog, const struct tablet *tablet, int64_t now_ns);
+
 /* catalog_wait.c */
 void wait_check(struct catalog *catalog); /* answer whoever need wait no longer */
 int64_t wait_deadline_ns(const struct catalog *catalog);

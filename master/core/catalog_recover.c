@@ -169,7 +169,7 @@ static int64_t unled_ns(const struct catalog *catalog, const struct tablet *tabl
 static bool is_lost(const struct catalog *catalog, const struct tablet *tablet)
 {
     return tablet->record.state != TABLET_CREATING &&
-           unled_ns(catalog, tablet) >= catalog->settings.replace_after_ns;
+           !look_is_led(catalog, tablet, catalog->now_ns);
 }
 
 static struct bytes why_lost(struct catalog *catalog,

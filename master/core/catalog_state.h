@@ -120,6 +120,7 @@ struct table_entry {
     size_t tablet_count;
     size_t tablet_capacity;
     size_t by_state[TABLET_SPLITTING + 1];
+    size_t not_led[TABLET_SPLITTING + 1]; /* of these, when catalog_look() looked last */
     bool recount; /* goals may name more or fewer stores than the table wants replicas */
 };
 
@@ -298,6 +299,7 @@ struct catalog {
     int64_t loaded_ns;      /* when a server last had anything to report */
 
     struct list changed;
+    int64_t led_looked_ns;  /* when all tablets were looked at last: are they led? */
     uint64_t changed_floor; /* deltas are complete only from versions at or above it */
     size_t gone_tablet_count;
     struct list unsettled;
