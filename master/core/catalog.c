@@ -434,6 +434,9 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
     event_log_init(&catalog->events);
     list_init(&catalog->all_stores);
     list_init(&catalog->changed);
+    list_init(&catalog->dropped);
+    number_map_init(&catalog->gone_tablets);
+    number_map_init(&catalog->origins);
     list_init(&catalog->unsettled);
     list_init(&catalog->dirty);
     list_init(&catalog->astray);
@@ -513,6 +516,8 @@ void catalog_destroy(struct catalog *catalog)
     number_map_deinit(&catalog->tables);
     number_map_deinit(&catalog->tablets);
     number_map_deinit(&catalog->stores);
+    number_map_deinit(&catalog->gone_tablets);
+    number_map_deinit(&catalog->origins);
     document_map_deinit(&catalog->documents);
     load_history_deinit(&catalog->load);
     load_details_deinit(&catalog->load_details);

@@ -100,6 +100,8 @@ enum status recover_read(struct catalog *catalog,
                          struct error *ret_error);
 /* A full report: which copies the server has. */
 void recover_take_report(struct server *server, const struct sync_request *sync);
+/* Did that name the copy?  False, too, where it could not be kept for want of memory. */
+bool recover_holds(struct server *server, uint64_t tablet, uint64_t store);
 
 /* catalog_document.c.  Check a PUT_DOCUMENTS and stage it; *ret_staged false: there is nothing to
  * write, and the answer says why.  Errors: the request's. */
