@@ -217,7 +217,7 @@ struct open_request {
     enum method method;
     int64_t deadline_ns;
     enum waiting_for waiting_for;
-    uint64_t table;       /* WAITING_TABLE; KNOWN */
+    uint64_t table;       /* WAITING_TABLE; CHILDREN; KNOWN */
     uint64_t left;        /* CHILDREN */
     uint64_t right;       /* CHILDREN */
     uint64_t version;     /* KNOWN */
