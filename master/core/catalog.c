@@ -352,6 +352,7 @@ enum status catalog_step(struct catalog *catalog,
     catalog->now_ns = event->now_ns;
     catalog->now_us = event->now_us;
     catalog->effect_count = 0;
+    catalog->well = false;
     arena_reset(&catalog->scratch);
     *ret_effects = (struct catalog_effects){NULL, 0};
     if (event->type == CATALOG_EVENT_REQUEST) {

@@ -179,7 +179,7 @@ static bool all_are_well(struct catalog *catalog)
 {
     bool well = catalog->now_ns >= catalog->well_not_before_ns;
 
-    if (catalog->well_ns == catalog->now_ns) {
+    if (catalog->well) {
         return true;
     }
     for (size_t i = 0; i < catalog->table_count && well; i++) {
@@ -189,7 +189,7 @@ static bool all_are_well(struct catalog *catalog)
         }
         catalog->well_not_before_ns = well ? 0 : catalog->now_ns + UNWELL_NS;
     }
-    catalog->well_ns = well ? catalog->now_ns : 0;
+    catalog->well = well;
     return well;
 }
 

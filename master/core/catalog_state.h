@@ -316,7 +316,7 @@ struct catalog {
     struct split_wish wishes[CATALOG_WISHES_MAX];
     size_t wish_count;
     uint64_t reports;           /* full reports so far */
-    int64_t well_ns;            /* all tablets were well in the step of that time */
+    bool well;                  /* all tablets were, when the running step looked */
     int64_t well_not_before_ns; /* some tablet was not well: looked at again then */
     int64_t plan_not_before_ns; /* after a failed transaction */
 
