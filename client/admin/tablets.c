@@ -161,6 +161,8 @@ const char *tablet_state_text(uint32_t state)
         return "serving";
     case TABLET_SPLITTING:
         return "splitting";
+    case TABLET_NOT_LED:
+        return "not_led";
     default:
         return "unavailable";
     }

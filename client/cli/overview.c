@@ -217,13 +217,6 @@ static size_t in_sync_of(const struct edubba_tablet_replicas *tablet)
     return count;
 }
 
-int overview_compare_numbers(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
-}
-
 /* What one table lacks; each counts tablets. */
 struct lacks {
     size_t unavailable;
@@ -296,21 +289,17 @@ static void note_risks(struct overview *overview,
 void overview_note_table(struct overview *overview,
                          const struct edubba_schema *schema,
                          const struct edubba_tablet_replicas *tablets,
-                         size_t count,
-                         const uint64_t *not_led,
-                         size_t not_led_count)
+                         size_t count)
 {
     struct lacks lacks = {0};
     for (size_t i = 0; i < count; i++) {
         size_t in_sync = in_sync_of(&tablets[i]);
         bool has_copy = !tablets[i].is_known || in_sync > 0; /* on a server that lives */
-        bool available = has_copy && (strcmp(tablets[i].state, "serving") == 0 ||
-                                      strcmp(tablets[i].state, "splitting") == 0);
-        bool led = not_led_count == 0 || bsearch(&tablets[i].number, not_led, not_led_count,
-                                                 sizeof *not_led, overview_compare_numbers) == NULL;
-        bool served = available && led;
-        lacks.unavailable += !available;
-        lacks.not_led += available && !led;
+        bool not_led = has_copy && strcmp(tablets[i].state, "not_led") == 0;
+        bool served = has_copy && (strcmp(tablets[i].state, "serving") == 0 ||
+                                   strcmp(tablets[i].state, "splitting") == 0);
+        lacks.unavailable += !served && !not_led;
+        lacks.not_led += not_led;
         lacks.unwritable += served && tablets[i].is_known && in_sync < schema->min_in_sync;
         lacks.copies += tablets[i].is_known && in_sync < schema->replicas;
     }

@@ -70,14 +70,10 @@ void overview_note_dispute(struct overview *overview, const char *why);
 void overview_note_servers(struct overview *overview,
                            const struct edubba_server *servers,
                            size_t count);
-/* not_led: numbers of tablets, of any tables, that nobody has led for long though they may have copies; ascending. */
 void overview_note_table(struct overview *overview,
                          const struct edubba_schema *schema,
                          const struct edubba_tablet_replicas *tablets,
-                         size_t count,
-                         const uint64_t *not_led,
-                         size_t not_led_count);
-int overview_compare_numbers(const void *a, const void *b); /* for qsort() of not_led */
+                         size_t count);
 /* Servers or tables were asked for, and not told. */
 void overview_note_unknown(struct overview *overview, const char *why);
 void overview_deinit(struct overview *overview);

@@ -61,43 +61,8 @@ static enum edubba_code ask_for_dispute(struct session *session,
     return EDUBBA_OK;
 }
 
-/* Tablets that nobody leads, of all tables. */
-struct not_led {
-    uint64_t *numbers;
-    size_t count;
-};
-
-/* In the catalog they may stand as served: who has a copy there waits for somebody to lead it. */
-static enum edubba_code ask_for_not_led(struct session *session,
-                                        struct not_led *not_led,
-                                        struct edubba_error *error)
-{
-    struct edubba_lost_tablet *lost = NULL;
-    size_t count = 0;
-    bool more = false;
-
-    enum edubba_code code = edubba_list_lost(session->client, "", 0, &lost, &count, &more, error);
-    if (code != EDUBBA_OK || count == 0) {
-        edubba_free(lost);
-        return code;
-    }
-    not_led->numbers = calloc(count, sizeof *not_led->numbers);
-    for (size_t i = 0; not_led->numbers != NULL && i < count; i++) {
-        not_led->numbers[not_led->count++] = lost[i].number;
-    }
-    if (not_led->numbers == NULL) {
-        code = error->code = EDUBBA_RESOURCE_EXHAUSTED;
-        (void)snprintf(error->text, sizeof error->text, "no memory");
-    } else {
-        qsort(not_led->numbers, count, sizeof *not_led->numbers, overview_compare_numbers);
-    }
-    edubba_free(lost);
-    return code;
-}
-
 static enum edubba_code ask_table(struct session *session,
                                   const char *name,
-                                  const struct not_led *not_led,
                                   struct overview *overview,
                                   struct edubba_error *error)
 {
@@ -110,7 +75,7 @@ static enum edubba_code ask_table(struct session *session,
         code = edubba_list_replicas(session->client, name, &tablets, &count, error);
     }
     if (code == EDUBBA_OK) {
-        overview_note_table(overview, schema, tablets, count, not_led->numbers, not_led->count);
+        overview_note_table(overview, schema, tablets, count);
         edubba_free(tablets);
     }
     if (schema != NULL) {
@@ -123,22 +88,17 @@ static enum edubba_code ask_table(struct session *session,
 static void ask_tables(struct session *session, struct overview *overview)
 {
     struct edubba_error error;
-    struct not_led not_led = {0};
     char **names = NULL;
 
-    enum edubba_code code = ask_for_not_led(session, &not_led, &error);
-    if (code == EDUBBA_OK) {
-        code = edubba_list_tables(session->client, &names, &error);
-    }
+    enum edubba_code code = edubba_list_tables(session->client, &names, &error);
     for (size_t i = 0; code == EDUBBA_OK && names[i] != NULL; i++) {
-        code = ask_table(session, names[i], &not_led, overview, &error);
+        code = ask_table(session, names[i], overview, &error);
     }
     overview->tables_known = code == EDUBBA_OK;
     if (code != EDUBBA_OK) {
         note_unknown(overview, &error);
     }
     edubba_free(names);
-    free(not_led.numbers);
 }
 
 static int ask_the_active(struct session *session, struct listed *listed, struct overview *overview)

@@ -33,8 +33,9 @@ struct edubba_tablet_replicas {
     uint64_t number;
     struct edubba_bytes start;
     struct edubba_bytes end; /* empty = to the last row */
-    const char *state;       /* as of struct edubba_tablet */
-    uint64_t version;    /* of its configuration: rises with each change of members or primary */
+    const char *state; /* as of struct edubba_tablet; or "not_led": served by nobody for long, as of
+                                the alarm tablets_not_led (docs/operations.md) */
+    uint64_t version;  /* of its configuration: rises with each change of members or primary */
     uint64_t size_bytes; /* about, of one copy; 0 = not told */
     bool is_known;       /* false: no master answers; a server named the primary, alone */
     const struct edubba_replica *replicas; /* members first; none: it is not served now */

@@ -247,6 +247,9 @@ enum tablet_state {
     TABLET_SERVING = 2,
     TABLET_UNAVAILABLE = 3, /* its data cannot be found: never recreated empty */
     TABLET_SPLITTING = 4,
+    /* No state of a record: told in a detailed answer, and shown, in place of SERVING or SPLITTING where
+     * nobody has led the tablet for so long that it counts as lost. */
+    TABLET_NOT_LED = 5,
 };
 
 struct operation_result {

@@ -13,12 +13,11 @@
 static const char *state_name(uint32_t state)
 {
     static const char *const names[] = {
-        [TABLET_CREATING] = "creating",
-        [TABLET_SERVING] = "serving",
-        [TABLET_UNAVAILABLE] = "unavailable",
-        [TABLET_SPLITTING] = "splitting",
+        [TABLET_CREATING] = "creating",       [TABLET_SERVING] = "serving",
+        [TABLET_UNAVAILABLE] = "unavailable", [TABLET_SPLITTING] = "splitting",
+        [TABLET_NOT_LED] = "not_led",
     };
-    return state >= TABLET_CREATING && state <= TABLET_SPLITTING ? names[state] : "unknown";
+    return state >= TABLET_CREATING && state <= TABLET_NOT_LED ? names[state] : "unknown";
 }
 
 /* --- tablets of a table ------------------------------------------------------------------------- */

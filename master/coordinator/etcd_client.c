@@ -27,6 +27,8 @@ struct etcd_client {
     uint32_t endpoint; /* the one that answered last, or is next */
     atomic_bool cancelled;
     struct buffer *answer; /* of the question that is out */
+    bool too_long;         /* that answer is */
+    uint32_t sent;         /* copies of it: curl sends another where a kept connection has died */
     char curl_text[CURL_ERROR_SIZE];
 };
 
@@ -111,11 +113,24 @@ static size_t on_answer(char *data, size_t one, size_t size_bytes, void *context
 {
     struct etcd_client *client = context;
     (void)one;
-    if (client->answer->size_bytes + size_bytes > ETCD_ANSWER_BYTES_MAX) {
+    client->too_long = client->answer->size_bytes + size_bytes > ETCD_ANSWER_BYTES_MAX;
+    if (client->too_long) {
         return 0;
     }
     buffer_append(client->answer, data, size_bytes);
     return client->answer->failed ? 0 : size_bytes;
+}
+
+/* A connection is there, and the question is about to go out on it. */
+static int on_send(void *context, char *to, char *from, int to_port, int from_port)
+{
+    struct etcd_client *client = context;
+    (void)to;
+    (void)from;
+    (void)to_port;
+    (void)from_port;
+    client->sent += 1;
+    return CURL_PREREQFUNC_OK;
 }
 
 static int on_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
@@ -141,6 +156,8 @@ static bool set_up_transfers(struct etcd_client *client)
            curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->curl_text) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_answer) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_WRITEDATA, client) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, on_send) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_PREREQDATA, client) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_XFERINFODATA, client) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK;
@@ -238,27 +255,26 @@ void etcd_client_cancel(struct etcd_client *client)
 
 /* --- asking ------------------------------------------------------------------------------------- */
 
-/* Was it surely not sent? */
-static bool is_unsent(CURLcode code)
-{
-    return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
-           code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION ||
-           code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CERTPROBLEM;
-}
-
 static enum status perform(struct etcd_client *client, bool *ret_in_doubt, struct error *ret_error)
 {
     const char *endpoint = client->endpoints[client->endpoint];
     long http_status = 0;
 
     client->curl_text[0] = '\0';
+    client->too_long = false;
+    client->sent = 0;
     CURLcode code = curl_easy_perform(client->curl);
     if (client->answer->failed) {
         *ret_in_doubt = true;
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory for etcd's answer");
     }
+    /* Of several copies the last one was answered, if any was. */
+    *ret_in_doubt |= client->sent > (code == CURLE_OK ? 1U : 0U);
+    if (client->too_long) {
+        return error_set(ret_error, STATUS_LIMIT, "etcd at %s: its answer has more than %llu bytes",
+                         endpoint, (unsigned long long)ETCD_ANSWER_BYTES_MAX);
+    }
     if (code != CURLE_OK) {
-        *ret_in_doubt |= !is_unsent(code);
         return error_set(ret_error, STATUS_UNAVAILABLE, "etcd at %s: %.200s", endpoint,
                          client->curl_text[0] != '\0' ? client->curl_text
                                                       : curl_easy_strerror(code));

@@ -57,7 +57,7 @@ struct etcd_patience {
  * Ask, at path ("/v3/kv/txn").  *ret_answer is emptied and filled; the caller's to free.
  * *ret_in_doubt: a copy of it whose answer is not known may have been carried out, or yet be.
  * Errors: those of etcd_refusal_decode(), but STATUS_UNAVAILABLE only when patience is at its end;
- * STATUS_CANCELLED; STATUS_NO_MEMORY.
+ * STATUS_LIMIT, too, for an answer of more than ETCD_ANSWER_BYTES_MAX; STATUS_CANCELLED; STATUS_NO_MEMORY.
  */
 enum status etcd_client_ask(struct etcd_client *client,
                             const char *path,

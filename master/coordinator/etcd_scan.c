@@ -29,7 +29,7 @@ static void settle_limit(struct scan *scan, size_t answer_bytes)
     }
 }
 
-static enum status ask_page(struct scan *scan, struct etcd_range *ret_page, struct error *ret_error)
+static enum status ask_once(struct scan *scan, struct etcd_range *ret_page, struct error *ret_error)
 {
     struct buffer question = BUFFER_INIT;
     struct buffer answer = BUFFER_INIT;
@@ -48,6 +48,18 @@ static enum status ask_page(struct scan *scan, struct etcd_range *ret_page, stru
     }
     buffer_deinit(&question);
     buffer_deinit(&answer);
+    return status;
+}
+
+/* Pages grow while values are short: of those that follow so many may be more than an answer can hold. */
+static enum status ask_page(struct scan *scan, struct etcd_range *ret_page, struct error *ret_error)
+{
+    enum status status = ask_once(scan, ret_page, ret_error);
+
+    while (status == STATUS_LIMIT && scan->limit > 1) {
+        scan->limit /= 2;
+        status = ask_once(scan, ret_page, ret_error);
+    }
     return status;
 }
 

@@ -97,7 +97,8 @@ static void answer_status(struct catalog *catalog, uint64_t request)
 {
     struct buffer message = effects_begin_message();
     struct buffer json = BUFFER_INIT;
-    catalog_status_json(catalog, &json);
+    catalog_look(catalog, catalog->now_ns);
+    catalog_status_json(catalog, "active", &json); /* who may not be is not let answer */
     wire_write_bytes(&message, buffer_bytes(&json));
     message.failed = message.failed || json.failed;
     buffer_deinit(&json);
@@ -351,6 +352,7 @@ enum status catalog_step(struct catalog *catalog,
     catalog->now_ns = event->now_ns;
     catalog->now_us = event->now_us;
     catalog->effect_count = 0;
+    catalog->well = false;
     arena_reset(&catalog->scratch);
     *ret_effects = (struct catalog_effects){NULL, 0};
     if (event->type == CATALOG_EVENT_REQUEST) {
@@ -433,6 +435,9 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
     event_log_init(&catalog->events);
     list_init(&catalog->all_stores);
     list_init(&catalog->changed);
+    list_init(&catalog->dropped);
+    number_map_init(&catalog->gone_tablets);
+    number_map_init(&catalog->origins);
     list_init(&catalog->unsettled);
     list_init(&catalog->dirty);
     list_init(&catalog->astray);
@@ -512,6 +517,8 @@ void catalog_destroy(struct catalog *catalog)
     number_map_deinit(&catalog->tables);
     number_map_deinit(&catalog->tablets);
     number_map_deinit(&catalog->stores);
+    number_map_deinit(&catalog->gone_tablets);
+    number_map_deinit(&catalog->origins);
     document_map_deinit(&catalog->documents);
     load_history_deinit(&catalog->load);
     load_details_deinit(&catalog->load_details);

@@ -207,7 +207,7 @@ struct catalog_counts {
     uint64_t version;
     uint64_t tables;
     uint64_t tablets;
-    uint64_t tablets_by_state[TABLET_SPLITTING + 1];
+    uint64_t tablets_by_state[TABLET_NOT_LED + 1]; /* as they are shown */
     uint64_t servers;
     uint64_t servers_alive;
     uint64_t stores_unopened;      /* of living servers: that they could not open */
@@ -218,10 +218,15 @@ struct catalog_counts {
     bool disputed; /* servers know another catalog, or more of this one */
 };
 
+/* Look again which tablets nobody leads, if that is a while ago: what the two below tell of it is as of then.
+ * Linear in the tablets. */
+void catalog_look(struct catalog *catalog, int64_t now_ns);
+
 void catalog_counts(const struct catalog *catalog, struct catalog_counts *ret_counts);
 
-/* What METHOD_STATUS (as one packed string) and /status show: one JSON object. */
-void catalog_status_json(const struct catalog *catalog, struct buffer *out);
+/* What METHOD_STATUS (as one packed string) and /status show: one JSON object.  role: of whoever shows it, a
+ * word. */
+void catalog_status_json(const struct catalog *catalog, const char *role, struct buffer *out);
 
 /* Abort unless every invariant above holds.  Linear in the catalog: for tests and simulation. */
 void catalog_check(const struct catalog *catalog);

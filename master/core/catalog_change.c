@@ -295,6 +295,7 @@ static enum status stage_split(struct catalog *catalog,
         return status;
     }
     plan_stage_split(catalog, transaction, tablet, split.row, true, children);
+    request->table = tablet->record.table;
     request->parent = tablet->record.number;
     request->left = children[0];
     request->right = children[1];

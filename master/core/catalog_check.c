@@ -193,6 +193,7 @@ void catalog_check(const struct catalog *catalog)
     ASSERT(catalog->tables.count == catalog->table_count);
     ASSERT(on_servers == copies);
     check_changed(catalog);
+    state_check_origins(catalog);
     check_documents(catalog);
     check_requests(catalog);
     load_history_check(&catalog->load);

@@ -1,4 +1,5 @@
 /* Are the wishes of a tablet sound, and what became of one that is gone? */
+#include "common/base/assert.h"
 #include "master/core/catalog_state.h"
 
 /* --- wishes ----------------------------------------------------------------------------------- */
@@ -44,45 +45,105 @@ static bool was_in(const struct gone *gone, uint64_t tablet)
     return false;
 }
 
-/* Take in what the tablet says of where it came from. */
-static void see_origin(const struct tablet_record *record,
-                       uint64_t from,
-                       struct tablet_heirs *heirs,
-                       bool *ret_split)
+struct tablet *state_made_of(const struct catalog *catalog, uint64_t number)
 {
-    if (record->absorbed == from || (record->absorbed != 0 && record->parent == from)) {
-        heirs->merged = record->number;
-    } else if (record->parent == from && *ret_split) {
-        heirs->right = record->number;
-    } else if (record->parent == from) {
-        heirs->left = record->number;
-        *ret_split = true;
+    return number_map_get(&catalog->origins, number);
+}
+
+/* Two are made of one, or one of two: a number that has more than one tablet to its name is its parent. */
+void state_note_origin(struct catalog *catalog, struct tablet *tablet)
+{
+    const struct tablet_record *record = &tablet->record;
+    if (record->parent != 0) {
+        tablet->twin = number_map_put(&catalog->origins, record->parent, tablet);
     }
+    if (record->absorbed != 0) {
+        (void)number_map_put(&catalog->origins, record->absorbed, tablet);
+    }
+}
+
+static void leave_twins(struct catalog *catalog, struct tablet *tablet)
+{
+    struct tablet *first = state_made_of(catalog, tablet->record.parent);
+    if (first == tablet && tablet->twin == NULL) {
+        (void)number_map_remove(&catalog->origins, tablet->record.parent);
+    } else if (first == tablet) {
+        (void)number_map_put(&catalog->origins, tablet->record.parent, tablet->twin);
+    }
+    for (struct tablet *twin = first; twin != NULL && twin != tablet; twin = twin->twin) {
+        twin->twin = twin->twin == tablet ? tablet->twin : twin->twin;
+    }
+    tablet->twin = NULL;
+}
+
+void state_forget_origin(struct catalog *catalog, struct tablet *tablet)
+{
+    if (tablet->record.parent != 0) {
+        leave_twins(catalog, tablet);
+    }
+    if (tablet->record.absorbed != 0 && state_made_of(catalog, tablet->record.absorbed) == tablet) {
+        (void)number_map_remove(&catalog->origins, tablet->record.absorbed);
+    }
+}
+
+static size_t check_origin(const struct catalog *catalog, const struct tablet *tablet)
+{
+    const struct tablet_record *record = &tablet->record;
+    const struct tablet *first = state_made_of(catalog, record->parent);
+    const struct tablet *twin = first;
+
+    while (twin != NULL && twin != tablet) {
+        ASSERT(twin->record.parent == record->parent);
+        twin = twin->twin;
+    }
+    ASSERT(IMPLIES(record->parent != 0, twin == tablet));
+    ASSERT(IMPLIES(record->absorbed != 0, state_made_of(catalog, record->absorbed) == tablet));
+    return (record->parent != 0 && first == tablet ? 1U : 0U) + (record->absorbed != 0 ? 1U : 0U);
+}
+
+void state_check_origins(const struct catalog *catalog)
+{
+    size_t origins = 0;
+    size_t gone = 0;
+
+    for (size_t i = 0; i < catalog->table_count; i++) {
+        const struct table_entry *entry = catalog->by_name[i];
+        for (size_t j = 0; j < entry->tablet_count; j++) {
+            origins += check_origin(catalog, entry->tablets[j]);
+        }
+    }
+    LIST_FOREACH(const struct changed, changed, &catalog->changed) {
+        const struct gone *tablet = changed->object;
+        if (changed->kind == CHANGED_TABLET_GONE) {
+            ASSERT(number_map_get(&catalog->gone_tablets, tablet->number) == tablet);
+            gone++;
+        }
+    }
+    ASSERT(catalog->origins.count == origins);
+    ASSERT(catalog->gone_tablets.count == gone && catalog->gone_tablet_count == gone);
 }
 
 /* The memory of what went is lost with the process, or given up; but tablets know what they came
  * from.  When only one child is left it is not known which one it was. */
 static enum proposed_outcome find_heirs(const struct catalog *catalog,
-                                        uint64_t tablet,
+                                        uint64_t number,
                                         struct tablet_heirs *ret_heirs)
 {
-    struct tablet_heirs heirs = {0};
-    bool split = false;
+    const struct tablet *made = state_made_of(catalog, number);
 
-    for (size_t i = 0; i < catalog->table_count; i++) {
-        const struct table_entry *entry = catalog->by_name[i];
-        for (size_t j = 0; j < entry->tablet_count; j++) {
-            see_origin(&entry->tablets[j]->record, tablet, &heirs, &split);
-        }
+    if (made == NULL) {
+        return PROPOSED_UNKNOWN;
     }
-    if (heirs.right == 0) {
-        heirs.left = 0;
-    }
-    *ret_heirs = heirs;
-    if (heirs.merged != 0) {
+    if (made->record.absorbed != 0) {
+        ret_heirs->merged = made->record.number;
         return PROPOSED_MERGED;
     }
-    return split ? PROPOSED_SPLIT : PROPOSED_UNKNOWN;
+    if (made->twin != NULL) {
+        bool is_left = bytes_compare(made->record.range.start, made->twin->record.range.start) < 0;
+        ret_heirs->left = is_left ? made->record.number : made->twin->record.number;
+        ret_heirs->right = is_left ? made->twin->record.number : made->record.number;
+    }
+    return PROPOSED_SPLIT;
 }
 
 enum proposed_outcome state_fate(const struct catalog *catalog,
@@ -93,14 +154,14 @@ enum proposed_outcome state_fate(const struct catalog *catalog,
     if (number_map_get(&catalog->tablets, tablet) != NULL) {
         return PROPOSED_CONFIGURATION;
     }
-    LIST_FOREACH(const struct changed, changed, &catalog->changed) {
-        const struct gone *gone = changed->object;
-        if (changed->kind == CHANGED_TABLE_GONE && was_in(gone, tablet)) {
+    const struct gone *gone = number_map_get(&catalog->gone_tablets, tablet);
+    if (gone != NULL) {
+        *ret_heirs = gone->heirs;
+        return gone->heirs.merged != 0 ? PROPOSED_MERGED : PROPOSED_SPLIT;
+    }
+    LIST_FOREACH(const struct gone, dropped, &catalog->dropped) {
+        if (was_in(dropped, tablet)) {
             return PROPOSED_DROPPED;
-        }
-        if (changed->kind == CHANGED_TABLET_GONE && gone->number == tablet) {
-            *ret_heirs = gone->heirs;
-            return gone->heirs.merged != 0 ? PROPOSED_MERGED : PROPOSED_SPLIT;
         }
     }
     return find_heirs(catalog, tablet, ret_heirs);

@@ -126,18 +126,33 @@ static uint64_t choose_member(const struct review *review, const struct tablet *
     return 0;
 }
 
-/* A store in place of the one that the goal has just lost; 0 = there is none. */
+static bool any_is_left(const struct review *review)
+{
+    for (size_t i = 0; i < review->store_count; i++) {
+        if (review->stores[i].usable && !review->stores[i].taken) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A store in place of the one that the goal has just lost; 0 = there is none.  Where there is none, as of three
+ * copies on three servers, it is asked for every tablet of the lost one, once a second: so a table is counted,
+ * which is linear in it, only where there is something to choose from. */
 static uint64_t choose_store(struct review *review,
                              const struct tablet *tablet,
                              const struct tablet_goal *goal)
 {
     size_t index = 0;
 
+    take_servers(review, tablet->record.number, goal);
+    if (!any_is_left(review)) {
+        return 0;
+    }
     if (review->table != tablet->record.table) {
         review->table = tablet->record.table;
         plan_count_table(review->catalog, review->table, review->stores, review->store_count);
     }
-    take_servers(review, tablet->record.number, goal);
     uint64_t member = choose_member(review, tablet);
     if (member != 0) {
         return member;

@@ -242,6 +242,8 @@ void state_add_gone(struct catalog *catalog, struct gone *gone)
             catalog->changed_floor = changed->version;
             catalog->gone_tablet_count--;
             list_remove(&changed->link);
+            (void)number_map_remove(&catalog->gone_tablets,
+                                    ((const struct gone *)changed->object)->number);
             memory_free(changed->object);
             return;
         }

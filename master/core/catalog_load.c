@@ -132,6 +132,7 @@ static enum status load_dropped(struct catalog *catalog,
     if (gone == NULL) {
         return no_memory(ret_error);
     }
+    list_append(&catalog->dropped, &gone->dropped, gone);
     state_add_gone(catalog, gone);
     return STATUS_OK;
 }
@@ -207,12 +208,14 @@ static enum status link_loaded_tablet(struct catalog *catalog,
         return tablet_trouble(record, "has a number that was never given out", ret_error);
     }
     if (number_map_reserve(&catalog->tablets, 1) != STATUS_OK ||
+        number_map_reserve(&catalog->origins, 2) != STATUS_OK ||
         state_entry_reserve(entry, 1) != STATUS_OK) {
         return no_memory(ret_error);
     }
     list_remove(&tablet->dirty);
     entry->tablets[entry->tablet_count++] = tablet;
     state_link_tablet(catalog, tablet);
+    state_note_origin(catalog, tablet);
     state_follow_store(catalog, tablet);
     return STATUS_OK;
 }

@@ -1,10 +1,61 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/assert.h"
 #include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 
 /* What a person or a monitor sees of the catalog. */
+
+#define LOOK_NS INT64_C(1000000000)
+
+/* --- is it led? --------------------------------------------------------------------------------- */
+
+bool look_is_led(const struct catalog *catalog, const struct tablet *tablet, int64_t now_ns)
+{
+    return now_ns - tablet->led_ns < catalog->settings.replace_after_ns;
+}
+
+uint32_t look_state(const struct catalog *catalog, const struct tablet *tablet, int64_t now_ns)
+{
+    uint32_t state = tablet->record.state;
+    bool serves = state == TABLET_SERVING || state == TABLET_SPLITTING;
+    return serves && !look_is_led(catalog, tablet, now_ns) ? TABLET_NOT_LED : state;
+}
+
+static void look_at_table(const struct catalog *catalog, struct table_entry *entry, int64_t now_ns)
+{
+    memset(entry->not_led, 0, sizeof entry->not_led);
+    for (size_t i = 0; i < entry->tablet_count; i++) {
+        const struct tablet *tablet = entry->tablets[i];
+        entry->not_led[tablet->record.state] += look_state(catalog, tablet, now_ns) ==
+                                                TABLET_NOT_LED;
+    }
+}
+
+void catalog_look(struct catalog *catalog, int64_t now_ns)
+{
+    if (now_ns - catalog->led_looked_ns < LOOK_NS) {
+        return;
+    }
+    catalog->led_looked_ns = now_ns;
+    for (size_t i = 0; i < catalog->table_count; i++) {
+        look_at_table(catalog, catalog->by_name[i], now_ns);
+    }
+}
+
+/* Add a table's tablets by the state that they are shown in; some may be gone since they were looked at. */
+static void count_shown(const struct table_entry *entry, uint64_t shown[TABLET_NOT_LED + 1])
+{
+    for (size_t state = 0; state <= TABLET_SPLITTING; state++) {
+        size_t all = entry->by_state[state];
+        size_t not_led = entry->not_led[state] < all ? entry->not_led[state] : all;
+        shown[state] += all - not_led;
+        shown[TABLET_NOT_LED] += not_led;
+    }
+}
+
+/* --- counts ------------------------------------------------------------------------------------- */
 
 static bool any_lives(const struct catalog *catalog, const struct tablet *tablet)
 {
@@ -44,9 +95,7 @@ void catalog_counts(const struct catalog *catalog, struct catalog_counts *ret_co
         .disputed = identity_dispute(catalog) != NULL,
     };
     for (size_t i = 0; i < catalog->table_count; i++) {
-        for (size_t state = 0; state <= TABLET_SPLITTING; state++) {
-            counts.tablets_by_state[state] += catalog->by_name[i]->by_state[state];
-        }
+        count_shown(catalog->by_name[i], counts.tablets_by_state);
     }
     for (size_t i = 0; i < catalog->server_count; i++) {
         const struct server *server = catalog->servers[i];
@@ -80,17 +129,21 @@ static void append_tables(const struct catalog *catalog, struct buffer *out)
     for (size_t i = 0; i < catalog->table_count; i++) {
         const struct table_entry *entry = catalog->by_name[i];
         const struct table *table = &entry->image->record.table;
+        uint64_t shown[TABLET_NOT_LED + 1] = {0};
+        count_shown(entry, shown);
         buffer_append_format(out, "%s{\"number\":\"%llu\",\"name\":", i == 0 ? "" : ",",
                              (unsigned long long)table->number);
         append_text(out, table->id);
         buffer_append_format(
             out,
             ",\"version\":%llu,\"families\":%u,\"replicas\":%u,\"min_in_sync\":%u,"
-            "\"tablets\":%zu,\"serving\":%zu,\"creating\":%zu,\"splitting\":%zu,\"unavailable\":%zu}",
+            "\"tablets\":%zu,\"serving\":%llu,\"creating\":%llu,\"splitting\":%llu,"
+            "\"unavailable\":%llu,\"not_led\":%llu}",
             (unsigned long long)table->version, table->family_count, table->replicas,
-            table->min_in_sync, entry->tablet_count, entry->by_state[TABLET_SERVING],
-            entry->by_state[TABLET_CREATING], entry->by_state[TABLET_SPLITTING],
-            entry->by_state[TABLET_UNAVAILABLE]);
+            table->min_in_sync, entry->tablet_count, (unsigned long long)shown[TABLET_SERVING],
+            (unsigned long long)shown[TABLET_CREATING], (unsigned long long)shown[TABLET_SPLITTING],
+            (unsigned long long)shown[TABLET_UNAVAILABLE],
+            (unsigned long long)shown[TABLET_NOT_LED]);
     }
 }
 
@@ -143,15 +196,15 @@ static void append_servers(const struct catalog *catalog, struct buffer *out)
     }
 }
 
-void catalog_status_json(const struct catalog *catalog, struct buffer *out)
+void catalog_status_json(const struct catalog *catalog, const char *role, struct buffer *out)
 {
     struct catalog_counts counts;
     catalog_counts(catalog, &counts);
     buffer_append_format(
         out,
-        "{\"role\":\"active\",\"cluster\":\"%llu\",\"generation\":\"%llu\",\"version\":%llu,\"requests_waiting\":%llu,"
+        "{\"role\":\"%s\",\"cluster\":\"%llu\",\"generation\":\"%llu\",\"version\":%llu,\"requests_waiting\":%llu,"
         "\"tablets\":%llu,\"tables\":[",
-        (unsigned long long)counts.cluster, (unsigned long long)counts.generation,
+        role, (unsigned long long)counts.cluster, (unsigned long long)counts.generation,
         (unsigned long long)counts.version, (unsigned long long)counts.requests_waiting,
         (unsigned long long)counts.tablets);
     append_tables(catalog, out);

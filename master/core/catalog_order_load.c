@@ -258,21 +258,31 @@ static struct result stage_move(struct catalog *catalog,
     return STAYS_OPEN;
 }
 
-static void stage_withdrawal(struct catalog *catalog,
-                             struct transaction *transaction,
-                             struct load_order *order,
-                             struct tablet *left)
+/* Is it still wished?  It may have been taken back by hand, and something else wished since. */
+static bool is_wished(const struct load_order *order, const struct tablet *left)
+{
+    return left->record.goal.wish == GOAL_MERGE && left->record.goal.right == order->right;
+}
+
+static struct result stage_withdrawal(struct catalog *catalog,
+                                      struct transaction *transaction,
+                                      struct load_order *order,
+                                      struct tablet *left)
 {
     struct tablet *right = number_map_get(&catalog->tablets, order->right);
 
+    if (!is_wished(order, left)) {
+        return give_up("it took too long, and was taken back");
+    }
     if (right == NULL || transaction_has(transaction, left) ||
         transaction_has(transaction, right)) {
-        return;
+        return STAYS_OPEN;
     }
     order_withdraw_merge(catalog, transaction, left, right);
     left->balance.warm_ns = catalog->now_ns; /* not again so soon */
     right->balance.warm_ns = catalog->now_ns;
     order->staged = true;
+    return STAYS_OPEN;
 }
 
 static struct result stage(struct catalog *catalog,
@@ -285,8 +295,7 @@ static struct result stage(struct catalog *catalog,
         return order->withdrawn ? IS_DONE : give_up("the tablet is gone");
     }
     if (order->withdrawn) {
-        stage_withdrawal(catalog, transaction, order, tablet);
-        return STAYS_OPEN;
+        return stage_withdrawal(catalog, transaction, order, tablet);
     }
     if (is_pinned(catalog, order)) {
         return give_up("its table was pinned");
@@ -359,7 +368,7 @@ static struct result look_at_merge(const struct catalog *catalog,
                                    struct load_order *order,
                                    const struct tablet *left)
 {
-    bool wanted = left->record.goal.wish == GOAL_MERGE && left->record.goal.right == order->right;
+    bool wanted = is_wished(order, left);
 
     if (order->withdrawn && !wanted) {
         return give_up("it took too long, and was taken back");

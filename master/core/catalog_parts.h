@@ -111,6 +111,8 @@ enum status recover_read(struct catalog *catalog,
                          struct error *ret_error);
 /* A full report: which copies the server has. */
 void recover_take_report(struct server *server, const struct sync_request *sync);
+/* Did that name the copy?  False, too, where it could not be kept for want of memory. */
+bool recover_holds(struct server *server, uint64_t tablet, uint64_t store);
 
 /* catalog_document.c.  Check a PUT_DOCUMENTS and stage it; *ret_staged false: there is nothing to
  * write, and the answer says why.  Errors: the request's. */
@@ -268,6 +270,11 @@ void plan_count_table(const struct catalog *catalog,
 
 /* Tablets that wait too long to be made go elsewhere, as far as the transaction has room. */
 void plan_place_again(struct catalog *catalog, struct transaction *transaction);
+
+/* catalog_look.c.  Has somebody led it within replace_after, or might have? */
+bool look_is_led(const struct catalog *catalog, const struct tablet *tablet, int64_t now_ns);
+/* The state that people are told of: the record's, or TABLET_NOT_LED. */
+uint32_t look_state(const struct catalog *catalog, const struct tablet *tablet, int64_t now_ns);
 
 /* catalog_wait.c */
 void wait_check(struct catalog *catalog); /* answer whoever need wait no longer */

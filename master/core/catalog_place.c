@@ -260,18 +260,16 @@ static struct store *fit_secondary(const struct catalog *catalog, const struct t
  * Whoever was to lead may have begun to, unheard of: it cannot without each of its secondaries.  So one of these
  * leads, which waits for what it has granted (rule 11 of docs/replication.md), and they alone are members, for
  * they have whatever was written; a new one might remove them, and serve at once.  The others are to be taught.
- * False: none of them may lead now, so what began stays as it is.
+ * Requires: one of them may lead now; else what began stays as it is.
  */
-static bool lead_by_secondary(const struct catalog *catalog,
+static void lead_by_secondary(const struct catalog *catalog,
                               const struct tablet *tablet,
                               struct tablet_record *record,
                               struct store **stores,
                               uint32_t count)
 {
     struct store *secondary = fit_secondary(catalog, tablet);
-    if (secondary == NULL) {
-        return false;
-    }
+    ASSERT(secondary != NULL);
     for (uint32_t i = 1; i < count; i++) {
         if (stores[i]->owner == secondary->owner) {
             stores[i] = stores[0];
@@ -281,45 +279,65 @@ static bool lead_by_secondary(const struct catalog *catalog,
     plan_put_copies(record, stores, count);
     record->configuration = replica_configuration_lead(&tablet->record.configuration,
                                                        secondary->number, true);
-    return true;
 }
 
 /* One that was to be alone serves by the catalog's word only (rule 21), so it may be any other; but one that has
  * removed its secondaries has that word.  Of several whose disks are all gone none serves, or will. */
-static bool place_anew(const struct catalog *catalog,
+static bool may_begin_anew(const struct catalog *catalog, const struct tablet *tablet)
+{
+    const struct tablet_record *record = &tablet->record;
+    return (record->goal.store_count == 1 && record->configuration.member_count == 1) ||
+           are_all_gone(catalog, &record->configuration);
+}
+
+static void place_anew(const struct catalog *catalog,
                        const struct tablet *tablet,
                        struct tablet_record *record,
                        struct store **stores,
                        uint32_t count)
 {
-    if ((count == 1 && record->configuration.member_count == 1) ||
-        are_all_gone(catalog, &record->configuration)) {
+    if (may_begin_anew(catalog, tablet)) {
         plan_put_copies(record, stores, count);
-        return true;
+    } else {
+        lead_by_secondary(catalog, tablet, record, stores, count);
     }
-    return lead_by_secondary(catalog, tablet, record, stores, count);
+}
+
+/* Is it time to place it elsewhere, and may that be?  Else no place is looked for, which is linear in its table
+ * and in all stores, and comes with every step. */
+static bool is_to_be_placed(const struct catalog *catalog,
+                            const struct transaction *transaction,
+                            struct tablet *tablet)
+{
+    return tablet->record.state == TABLET_CREATING && !state_is_there(state_leader_copy(tablet)) &&
+           !list_is_linked(&tablet->dirty) && !transaction_has(transaction, tablet) &&
+           waits_too_long(catalog, tablet) &&
+           (may_begin_anew(catalog, tablet) || fit_secondary(catalog, tablet) != NULL);
 }
 
 /* A tablet that clients were never told of was never served: nobody can have written to it.  So its
  * first configuration may be made anew, without asking anybody (docs/replication.md, section 10). */
 void plan_place_again(struct catalog *catalog, struct transaction *transaction)
 {
+    uint32_t too_many =
+        UINT32_MAX; /* copies: for so many there are no servers, whatever the tablet */
+
     LIST_FOREACH(struct tablet, tablet, &catalog->unsettled) {
         struct store *stores[REPLICA_MEMBERS_MAX];
         struct tablet_record record = tablet->record;
         struct replica_member before = tablet_record_leader(&record);
         const struct plan_wanted wanted = {record.table, before.server, 1, record.goal.store_count};
-        bool candidate = record.state == TABLET_CREATING &&
-                         !state_is_there(state_leader_copy(tablet)) &&
-                         !list_is_linked(&tablet->dirty) && !transaction_has(transaction, tablet) &&
-                         waits_too_long(catalog, tablet);
         if (transaction->change_count >= CATALOG_CHANGES_MAX || transaction->failed) {
             return;
         }
-        if (!candidate || plan_place(catalog, &wanted, stores, NULL) != STATUS_OK ||
-            !place_anew(catalog, tablet, &record, stores, wanted.copies)) {
+        if (wanted.copies >= too_many || !is_to_be_placed(catalog, transaction, tablet)) {
             continue;
         }
+        if (plan_place(catalog, &wanted, stores, NULL) != STATUS_OK) {
+            too_many = wanted.copies;
+            continue;
+        }
+        place_anew(catalog, tablet, &record, stores, wanted.copies);
         tablet->unsettled_ns = catalog->now_ns;
         if (tablet_record_leader(&record).store == before.store) {
             continue; /* there is no better place */

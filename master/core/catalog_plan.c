@@ -99,11 +99,14 @@ static void plan_servers(struct catalog *catalog, struct transaction *transactio
             transaction->failed = true;
             return;
         }
-        server->dirty = false;
         if (server->image == NULL || plan_server_differs(&record, &server->image->record) ||
             !owns_all(catalog, server, &record)) {
             transaction_put_server(transaction, &record);
         }
+        if (transaction->failed) {
+            return; /* this one was not staged: it is still to be done */
+        }
+        server->dirty = false;
     }
     catalog->servers_dirty = false;
 }
@@ -150,6 +153,10 @@ static void plan_tablets(struct catalog *catalog, struct transaction *transactio
             configuration->version != tablet->record.configuration.version) {
             note_state(catalog, &tablet->record, record.state);
             transaction_update_tablet(transaction, tablet, &record);
+        }
+        if (transaction->failed) {
+            state_mark_dirty(catalog, tablet); /* it was not staged: it is still to be done */
+            return;
         }
     }
 }

@@ -163,6 +163,10 @@ void read_locate(struct catalog *catalog, uint64_t request, const struct locate_
     bool made = locations != NULL && replicas != NULL;
     for (size_t i = 0; i < count && made; i++) {
         locations[i] = read_location(catalog, entry->tablets[first + i], false);
+        if (locate
+                ->detailed) { /* people ask so; who looks for a tablet tries where it is known to be */
+            locations[i].state = look_state(catalog, entry->tablets[first + i], catalog->now_ns);
+        }
         made = !locate->detailed || read_replicas(catalog, entry->tablets[first + i], &replicas[i]);
     }
     if (!made) {

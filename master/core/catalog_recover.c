@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/assert.h"
@@ -24,6 +25,7 @@
 void recover_take_report(struct server *server, const struct sync_request *sync)
 {
     server->held_count = 0;
+    server->held_in_order = false;
     if (sync->held_count > server->held_capacity) {
         struct held_copy *grown = memory_resize(server->held,
                                                 sync->held_count * sizeof(struct held_copy));
@@ -105,15 +107,74 @@ static void add_copy(const struct tablet *tablet,
     copies[at] = *copy;
 }
 
-static size_t count_held(const struct catalog *catalog, uint64_t tablet)
+static int compare_held(const void *a, const void *b)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < catalog->server_count; i++) {
-        for (size_t j = 0; j < catalog->servers[i]->held_count; j++) {
-            count += catalog->servers[i]->held[j].tablet == tablet ? 1 : 0;
+    const struct held_copy *left = a;
+    const struct held_copy *right = b;
+    if (left->tablet != right->tablet) {
+        return left->tablet < right->tablet ? -1 : 1;
+    }
+    return (left->store > right->store) - (left->store < right->store);
+}
+
+static bool is_in_order(const struct server *server)
+{
+    for (size_t i = 1; i < server->held_count; i++) {
+        if (compare_held(&server->held[i - 1], &server->held[i]) > 0) {
+            return false;
         }
     }
-    return count;
+    return true;
+}
+
+/* The server's copies of the tablet.  They are put in order when they are asked for: reports come all the time,
+ * and a list of a thousand tablets that are lost asks for each of all servers. */
+static const struct held_copy *held_of(struct server *server, uint64_t tablet, size_t *ret_count)
+{
+    size_t low = 0;
+    size_t high = server->held_count;
+    size_t count = 0;
+
+    if (!server->held_in_order && !is_in_order(server)) {
+        qsort(server->held, server->held_count, sizeof *server->held, compare_held);
+    }
+    server->held_in_order = true;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (server->held[middle].tablet < tablet) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    while (low + count < server->held_count && server->held[low + count].tablet == tablet) {
+        count++;
+    }
+    *ret_count = count;
+    return count == 0 ? NULL : &server->held[low];
+}
+
+bool recover_holds(struct server *server, uint64_t tablet, uint64_t store)
+{
+    size_t count = 0;
+    const struct held_copy *held = held_of(server, tablet, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (held[i].store == store) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t count_held(const struct catalog *catalog, uint64_t tablet)
+{
+    size_t all = 0;
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        size_t count = 0;
+        (void)held_of(catalog->servers[i], tablet, &count);
+        all += count;
+    }
+    return all;
 }
 
 static bool is_among(const struct found_copy *copies, size_t count, uint64_t store)
@@ -136,17 +197,16 @@ static struct found_copy *find_copies(struct catalog *catalog,
     struct found_copy *copies = arena_allocate_array(&catalog->scratch, most, sizeof *copies);
     *ret_count = 0;
     for (size_t i = 0; copies != NULL && i < catalog->server_count; i++) {
-        const struct server *server = catalog->servers[i];
-        for (size_t j = 0; j < server->held_count; j++) {
-            const struct held_copy *held = &server->held[j];
-            struct found_copy copy = found_copy(server, tablet, held->store);
-            copy.version = held->version;
-            copy.committed = held->committed;
-            copy.flags |= FOUND_HELD | (held->empty ? FOUND_EMPTY : 0U) |
-                          (held->damaged ? FOUND_DAMAGED : 0U);
-            if (held->tablet == tablet->record.number) {
-                add_copy(tablet, copies, ret_count, &copy);
-            }
+        size_t held_count = 0;
+        const struct held_copy *held = held_of(catalog->servers[i], tablet->record.number,
+                                               &held_count);
+        for (size_t j = 0; j < held_count; j++) {
+            struct found_copy copy = found_copy(catalog->servers[i], tablet, held[j].store);
+            copy.version = held[j].version;
+            copy.committed = held[j].committed;
+            copy.flags |= FOUND_HELD | (held[j].empty ? FOUND_EMPTY : 0U) |
+                          (held[j].damaged ? FOUND_DAMAGED : 0U);
+            add_copy(tablet, copies, ret_count, &copy);
         }
     }
     for (uint32_t i = 0; copies != NULL && i < members->member_count; i++) {
@@ -169,7 +229,7 @@ static int64_t unled_ns(const struct catalog *catalog, const struct tablet *tabl
 static bool is_lost(const struct catalog *catalog, const struct tablet *tablet)
 {
     return tablet->record.state != TABLET_CREATING &&
-           unled_ns(catalog, tablet) >= catalog->settings.replace_after_ns;
+           !look_is_led(catalog, tablet, catalog->now_ns);
 }
 
 static struct bytes why_lost(struct catalog *catalog,

@@ -98,30 +98,20 @@ static void add_stale(struct server *server, const struct held_tablet *held)
     }
 }
 
-/* Does this very report say that the store has it? */
-static bool is_reported(const struct sync_request *sync, uint64_t tablet, uint64_t store)
-{
-    for (size_t i = 0; i < sync->held_count; i++) {
-        if (sync->held[i].tablet == tablet && sync->held[i].store == store) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Are there children which the server must still make of it?  Then they are not missing. */
-static bool is_parent(struct server *server,
-                      const struct sync_request *sync,
+static bool is_parent(const struct catalog *catalog,
+                      struct server *server,
                       const struct held_tablet *held,
                       uint64_t report)
 {
     bool found = false;
-    LIST_FOREACH(struct tablet, child, &server->tablets) {
+    for (struct tablet *child = state_made_of(catalog, held->tablet); child != NULL;
+         child = child->twin) {
         const struct tablet_record *record = &child->record;
         uint32_t at = replica_configuration_find(&record->configuration, held->store);
-        if ((record->parent == held->tablet || record->absorbed == held->tablet) &&
+        if (state_copy_on(child, server->number) != NULL &&
             at < record->configuration.member_count &&
-            !is_reported(sync, record->number, held->store)) {
+            !recover_holds(server, record->number, held->store)) {
             child->copies[at].report = report;
             found = true;
         }
@@ -151,26 +141,26 @@ static bool may_go(const struct catalog *catalog, struct tablet *tablet, uint64_
 
 /* The same of what something came of: nor while that may yet be made of it there. */
 static bool heir_may_do_without(const struct catalog *catalog,
-                                const struct sync_request *sync,
+                                struct server *server,
                                 uint64_t number,
                                 uint64_t store)
 {
     struct tablet *heir = number_map_get(&catalog->tablets, number);
-    return heir != NULL && (is_reported(sync, number, store) ? is_whole(catalog, heir)
-                                                             : may_go(catalog, heir, store));
+    return heir != NULL && (recover_holds(server, number, store) ? is_whole(catalog, heir)
+                                                                 : may_go(catalog, heir, store));
 }
 
 /* Of a tablet that was split or merged: what came of it must all be so. */
 static bool part_may_go(const struct catalog *catalog,
-                        const struct sync_request *sync,
+                        struct server *server,
                         const struct tablet_heirs *heirs,
                         uint64_t store)
 {
     if (heirs->merged != 0) {
-        return heir_may_do_without(catalog, sync, heirs->merged, store);
+        return heir_may_do_without(catalog, server, heirs->merged, store);
     }
-    return heir_may_do_without(catalog, sync, heirs->left, store) &&
-           heir_may_do_without(catalog, sync, heirs->right, store);
+    return heir_may_do_without(catalog, server, heirs->left, store) &&
+           heir_may_do_without(catalog, server, heirs->right, store);
 }
 
 static bool is_well(const struct catalog *catalog, struct tablet *tablet)
@@ -183,12 +173,15 @@ static bool is_well(const struct catalog *catalog, struct tablet *tablet)
            catalog->now_ns - tablet->members_ns >= catalog->settings.keep_outsiders_ns;
 }
 
-/* Are all tablets there, and have been for a time?  When they were not it is looked at again after a
- * while: it is asked for every forgotten copy with every report. */
+/* Are all tablets there, and have been for a time?  It is asked for every forgotten copy with every report:
+ * looked at is once a step, and, when they were not, again after a while. */
 static bool all_are_well(struct catalog *catalog)
 {
     bool well = catalog->now_ns >= catalog->well_not_before_ns;
 
+    if (catalog->well) {
+        return true;
+    }
     for (size_t i = 0; i < catalog->table_count && well; i++) {
         const struct table_entry *entry = catalog->by_name[i];
         for (size_t j = 0; j < entry->tablet_count && well; j++) {
@@ -196,6 +189,7 @@ static bool all_are_well(struct catalog *catalog)
         }
         catalog->well_not_before_ns = well ? 0 : catalog->now_ns + UNWELL_NS;
     }
+    catalog->well = well;
     return well;
 }
 
@@ -242,19 +236,18 @@ static void note_unknown(struct catalog *catalog,
  * whoever knows what it is must decide.  True: it is such a thing. */
 static bool take_unknown(struct catalog *catalog,
                          struct server *server,
-                         const struct sync_request *sync,
                          const struct held_tablet *held,
                          uint64_t report)
 {
     struct tablet_heirs heirs;
-    if (report == 0 || is_parent(server, sync, held, report)) {
+    if (report == 0 || is_parent(catalog, server, held, report)) {
         return false;
     }
     enum proposed_outcome fate = state_fate(catalog, held->tablet, &heirs);
     bool has_heirs = heirs.merged != 0 || (heirs.left != 0 && heirs.right != 0);
     bool goes = fate == PROPOSED_DROPPED;
     if (!goes && has_heirs && server->replicates) {
-        goes = part_may_go(catalog, sync, &heirs, held->store);
+        goes = part_may_go(catalog, server, &heirs, held->store);
     } else if (!goes && is_forgotten(catalog, held->tablet)) {
         goes = all_are_well(catalog);
     }
@@ -340,11 +333,14 @@ void report_take(struct catalog *catalog, struct server *server, const struct sy
                 catalog->now_ns - server->unknown_noted_ns >= UNKNOWN_NOTES_NS;
 
     server->stale_count = 0;
+    if (sync->full) {
+        recover_take_report(server, sync);
+    }
     for (size_t i = 0; i < sync->held_count; i++) {
         const struct held_tablet *held = &sync->held[i];
         struct tablet *tablet = number_map_get(&catalog->tablets, held->tablet);
         if (tablet == NULL) {
-            if (take_unknown(catalog, server, sync, held, report) && tell) {
+            if (take_unknown(catalog, server, held, report) && tell) {
                 note_unknown(catalog, server, held);
                 server->unknown_noted_ns = catalog->now_ns;
             }
@@ -355,7 +351,6 @@ void report_take(struct catalog *catalog, struct server *server, const struct sy
     if (!sync->full) {
         return;
     }
-    recover_take_report(server, sync);
     LIST_FOREACH(struct tablet, tablet, &server->tablets) {
         struct copy *copy = state_copy_on(tablet, server->number);
         if (copy->report != report) {

@@ -49,7 +49,8 @@ struct tablet_heirs {
 
 struct gone {
     struct changed changed;
-    uint64_t number; /* of the tablet or table */
+    struct list_link dropped; /* TABLE_GONE: catalog->dropped; owner = this */
+    uint64_t number;          /* of the tablet or table */
     uint64_t table;
     struct tablet_heirs heirs;    /* TABLET_GONE */
     size_t range_count;           /* TABLE_GONE: numbers of its tablets */
@@ -83,6 +84,7 @@ struct tablet {
     struct list_link unsettled;              /* catalog->unsettled: CREATING or SPLITTING */
     struct list_link dirty;  /* catalog->dirty: what is held may not agree with the record */
     struct list_link astray; /* catalog->astray: not at its goal */
+    struct tablet *twin;     /* another one that came of its parent; NULL = none (catalog_fate.c) */
     uint64_t size_bytes;     /* as its primary last reported */
     int64_t unsettled_ns;    /* since when CREATING or SPLITTING under this configuration */
     int64_t led_ns;          /* when it was known last that somebody leads it, or might */
@@ -120,6 +122,7 @@ struct table_entry {
     size_t tablet_count;
     size_t tablet_capacity;
     size_t by_state[TABLET_SPLITTING + 1];
+    size_t not_led[TABLET_SPLITTING + 1]; /* of these, when catalog_look() looked last */
     bool recount; /* goals may name more or fewer stores than the table wants replicas */
 };
 
@@ -178,6 +181,7 @@ struct server {
     } * held; /* all that its last full report named; NULL: not kept, for want of memory */
     size_t held_count;
     size_t held_capacity;
+    bool held_in_order;       /* by tablet (catalog_recover.c) */
     int64_t unknown_noted_ns; /* when what it holds and nobody knows was last noted */
 };
 
@@ -213,7 +217,7 @@ struct open_request {
     enum method method;
     int64_t deadline_ns;
     enum waiting_for waiting_for;
-    uint64_t table;       /* WAITING_TABLE; KNOWN */
+    uint64_t table;       /* WAITING_TABLE; CHILDREN; KNOWN */
     uint64_t left;        /* CHILDREN */
     uint64_t right;       /* CHILDREN */
     uint64_t version;     /* KNOWN */
@@ -298,8 +302,12 @@ struct catalog {
     int64_t loaded_ns;      /* when a server last had anything to report */
 
     struct list changed;
+    int64_t led_looked_ns;  /* when all tablets were looked at last: are they led? */
     uint64_t changed_floor; /* deltas are complete only from versions at or above it */
     size_t gone_tablet_count;
+    struct number_map gone_tablets; /* -> struct gone: TABLET_GONE, as long as it is remembered */
+    struct number_map origins;      /* number of a tablet that is gone -> what came of it */
+    struct list dropped;            /* of struct gone: TABLE_GONE */
     struct list unsettled;
     struct list dirty;
     struct list astray;
@@ -308,6 +316,7 @@ struct catalog {
     struct split_wish wishes[CATALOG_WISHES_MAX];
     size_t wish_count;
     uint64_t reports;           /* full reports so far */
+    bool well;                  /* all tablets were, when the running step looked */
     int64_t well_not_before_ns; /* some tablet was not well: looked at again then */
     int64_t plan_not_before_ns; /* after a failed transaction */
 
@@ -352,11 +361,19 @@ static inline bool state_leads_by_proposal(const struct catalog *catalog,
 bool state_wish_is_sound(const struct catalog *catalog, const struct tablet *tablet);
 
 /* What is known of a tablet's number: PROPOSED_CONFIGURATION = the catalog has it.  ret_heirs: what
- * came of one that is gone; 0 where that is gone in turn, or not known.  Linear in the catalog when
- * it is not there. */
+ * came of one that is gone; 0 where that is gone in turn, or not known.  It is asked of every copy that a server
+ * holds and the catalog does not name, with every sync, so it is never linear in the tablets. */
 enum proposed_outcome state_fate(const struct catalog *catalog,
                                  uint64_t tablet,
                                  struct tablet_heirs *ret_heirs);
+/* What came of the tablet with that number and is there: the first, the others are its twins.  NULL = nothing. */
+struct tablet *state_made_of(const struct catalog *catalog, uint64_t number);
+/* Of a tablet that is linked, or about to be unlinked: what it came of is known by it, or not any more.
+ * Requires, to be noted: origins has room for two. */
+void state_note_origin(struct catalog *catalog, struct tablet *tablet);
+void state_forget_origin(struct catalog *catalog, struct tablet *tablet);
+/* Abort unless the two hold of all tablets, and of those that are gone. */
+void state_check_origins(const struct catalog *catalog);
 
 /* --- making (volatile: no transaction is needed) ---------------------------------------------- */
 

@@ -115,6 +115,11 @@ static void check_children(struct catalog *catalog, struct open_request *request
     uint32_t right = child_state(catalog, request->right);
     struct error error = {0};
 
+    if (number_map_get(&catalog->tables, request->table) == NULL) {
+        (void)error_set(&error, STATUS_ABORTED, "the table was deleted while its tablet was split");
+        answer_error(catalog, request, &error);
+        return;
+    }
     if (number_map_get(&catalog->tablets, request->parent) != NULL) {
         if (is_over(catalog, request)) {
             (void)error_set(&error, STATUS_DEADLINE_EXCEEDED,

@@ -325,6 +325,7 @@ void transaction_remove_document(struct transaction *transaction,
 static enum status reserve(struct catalog *catalog, const struct transaction *transaction)
 {
     size_t tablets = 0;
+    size_t gone = 0;
     size_t documents = 0;
     enum status status = number_map_reserve(&catalog->tables, 1);
 
@@ -334,12 +335,20 @@ static enum status reserve(struct catalog *catalog, const struct transaction *tr
             status = state_names_reserve(catalog);
         } else if (change->kind == STAGED_PUT_DOCUMENT) {
             status = document_map_reserve(&catalog->documents, ++documents);
+        } else if (change->kind == STAGED_REMOVE_TABLET) {
+            gone++;
         } else if (change->kind == STAGED_ADD_TABLET) {
             struct table_entry *entry = number_map_get(&catalog->tables,
                                                        change->tablet->record.table);
             tablets++;
             status = entry == NULL ? STATUS_OK : state_entry_reserve(entry, tablets);
         }
+    }
+    if (status == STATUS_OK) {
+        status = number_map_reserve(&catalog->gone_tablets, gone);
+    }
+    if (status == STATUS_OK) {
+        status = number_map_reserve(&catalog->origins, 2 * tablets);
     }
     return status != STATUS_OK ? status : number_map_reserve(&catalog->tablets, tablets);
 }
@@ -375,6 +384,7 @@ static void apply_add_tablet(struct catalog *catalog, struct staged *change)
     ASSERT(entry != NULL);
     state_entry_insert(entry, change->tablet);
     state_link_tablet(catalog, change->tablet);
+    state_note_origin(catalog, change->tablet);
     state_follow_store(catalog, change->tablet);
     change->tablet = NULL;
 }
@@ -394,7 +404,9 @@ static void apply_remove_tablet(struct catalog *catalog, struct staged *change)
     struct tablet *tablet = number_map_get(&catalog->tablets, change->number);
     struct table_entry *entry = number_map_get(&catalog->tables, tablet->record.table);
     state_entry_remove(entry, tablet);
+    state_forget_origin(catalog, tablet);
     state_unlink_tablet(catalog, tablet);
+    (void)number_map_put(&catalog->gone_tablets, change->gone->number, change->gone);
     state_add_gone(catalog, change->gone);
     change->gone = NULL;
 }
@@ -415,6 +427,7 @@ static void apply_remove_table(struct catalog *catalog, struct staged *change)
     size_t index = state_name_index(catalog, entry->image->record.table.id);
 
     for (size_t i = 0; i < entry->tablet_count; i++) {
+        state_forget_origin(catalog, entry->tablets[i]);
         state_unlink_tablet(catalog, entry->tablets[i]);
     }
     ASSERT(catalog->by_name[index] == entry);
@@ -424,6 +437,7 @@ static void apply_remove_table(struct catalog *catalog, struct staged *change)
     (void)number_map_remove(&catalog->tables, change->number);
     list_remove(&entry->changed.link);
     state_entry_destroy(entry);
+    list_append(&catalog->dropped, &change->gone->dropped, change->gone);
     state_add_gone(catalog, change->gone);
     change->gone = NULL;
 }

@@ -33,9 +33,11 @@ struct elector {
 
 /* --- what the others see ------------------------------------------------------------------------ */
 
+/* One that is to be given up is none any more, also before the thread has come to it. */
 uint64_t elector_reign(const struct elector *elector)
 {
-    return atomic_load(&elector->reign);
+    uint64_t reign = atomic_load(&elector->reign);
+    return reign == atomic_load(&elector->unwanted) ? 0 : reign;
 }
 
 /* The reign is looked at on both sides of its end, so that the end is that reign's. */
@@ -107,10 +109,15 @@ static void note_suspension(struct elector *elector)
 
 static void give_up_unwanted(struct elector *elector)
 {
-    uint64_t unwanted = atomic_exchange(&elector->unwanted, 0);
+    uint_fast64_t unwanted = atomic_load(&elector->unwanted);
     if (unwanted != 0 && unwanted == elector->election.reign) {
         election_resign(&elector->election, clock_monotonic_ns());
         publish(elector);
+    }
+    /* Forgotten when it is over, and before the next one begins: where etcd was restarted without its data that
+     * has the same number again. */
+    if (unwanted != 0) {
+        (void)atomic_compare_exchange_strong(&elector->unwanted, &unwanted, 0);
     }
 }
 

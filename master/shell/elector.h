@@ -28,7 +28,7 @@ enum status elector_open(const struct elector_options *options,
 /* Gives up the reign, so that another master need not wait for the lease.  NULL is fine. */
 void elector_close(struct elector *elector);
 
-/* Our reign; 0 = we do not lead. */
+/* Our reign; 0 = we do not lead, or are about to give it up (elector_resign()). */
 uint64_t elector_reign(const struct elector *elector);
 
 /* Is that one ours, and is it sure now? */
@@ -37,7 +37,7 @@ bool elector_may_act(const struct elector *elector, uint64_t reign);
 /* Whom etcd named last, "" for nobody.  text has ETCD_LEADER_BYTES_MAX. */
 void elector_leader(struct elector *elector, char *ret_text);
 
-/* We cannot lead in that reign any more: give it up. */
+/* We cannot lead in that reign any more: give it up.  It is none of ours at once. */
 void elector_resign(struct elector *elector, uint64_t reign);
 
 #endif /* MASTER_SHELL_ELECTOR_H */

@@ -44,7 +44,7 @@ static struct {
     struct metric *commit_duration;
     struct metric *version;
     struct metric *tables;
-    struct metric *tablets[TABLET_SPLITTING + 1];
+    struct metric *tablets[TABLET_NOT_LED + 1];
     struct metric *servers;
     struct metric *servers_alive;
     struct metric *requests_waiting;
@@ -98,6 +98,8 @@ void master_metrics_init(void)
                                                       "state=\"unavailable\"", help);
     gauges.tablets[TABLET_SPLITTING] = metric_gauge("edubba_master_tablets", "state=\"splitting\"",
                                                     help);
+    gauges.tablets[TABLET_NOT_LED] = metric_gauge("edubba_master_tablets", "state=\"not_led\"",
+                                                  help);
     gauges.commits = metric_counter("edubba_master_commits_total", "",
                                     "Catalog transactions made durable.");
     gauges.commit_failures = metric_counter("edubba_master_commit_failures_total", "",
@@ -143,7 +145,7 @@ void master_metrics_commit(enum status status, int64_t duration_ns)
 
 static void set_catalog(const struct catalog_counts *counts)
 {
-    for (size_t state = TABLET_CREATING; state <= TABLET_SPLITTING; state++) {
+    for (size_t state = TABLET_CREATING; state <= TABLET_NOT_LED; state++) {
         metric_set(gauges.tablets[state], (int64_t)counts->tablets_by_state[state]);
     }
     metric_set(gauges.version, (int64_t)counts->version);

@@ -52,7 +52,6 @@ struct master {
     char address[ADDRESS_BYTES_MAX];      /* what others are told; "" = nothing */
     struct elector *elector;              /* NULL = the embedded coordinator */
     struct reign *reign;                  /* NULL = standing by */
-    uint64_t given_up;                    /* a reign that we could not lead in */
     struct event_log events;              /* standing by; else the reign has them */
     uint64_t events_told;                 /* the last change that the console was given to keep */
     char followed[ETCD_LEADER_BYTES_MAX]; /* whom the console follows; "" = nobody */

@@ -62,12 +62,6 @@ static bool is_final(enum status status)
            status == STATUS_CORRUPT || status == STATUS_INVALID_ARGUMENT;
 }
 
-static void give_up(struct master *master, uint64_t number)
-{
-    master->given_up = number;
-    elector_resign(master->elector, number);
-}
-
 static void try_reign(struct master *master, uint64_t number)
 {
     struct error error = {.status = STATUS_OK};
@@ -82,7 +76,7 @@ static void try_reign(struct master *master, uint64_t number)
     }
     LOG_EVENT(LOG_LEVEL_WARN, "reign_failed", LOG_ID("reign", number),
               LOG_TEXT("error", error.text));
-    give_up(master, number);
+    elector_resign(master->elector, number);
     if (is_final(status)) {
         master->failure = error;
     }
@@ -98,13 +92,14 @@ void master_follow_election(struct master *master)
                   LOG_TEXT("error", reign_failure(master->reign)->text));
         master_end_reign(master,
                          "the catalog could not be written; it may or may not have been done");
-        give_up(master, number);
+        elector_resign(master->elector, number);
     } else if (master->reign != NULL && wanted != number) {
         master_end_reign(master,
                          "this master is not the active one any more; it may or may not have been "
                          "done");
     }
-    if (master->reign == NULL && wanted != 0 && wanted != master->given_up) {
+    wanted = elector_reign(master->elector);
+    if (master->reign == NULL && wanted != 0) {
         try_reign(master, wanted);
     }
 }

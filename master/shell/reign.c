@@ -298,8 +298,9 @@ void reign_describe(const struct reign *reign,
                     struct catalog_counts *ret_counts,
                     struct buffer *status)
 {
+    catalog_look(reign->catalog, clock_monotonic_ns());
     catalog_counts(reign->catalog, ret_counts);
-    catalog_status_json(reign->catalog, status);
+    catalog_status_json(reign->catalog, reign_may_act(reign) ? "active" : "in_doubt", status);
 }
 
 void reign_take_events(struct reign *reign, struct event_log *events)

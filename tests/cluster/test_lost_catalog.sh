@@ -102,6 +102,7 @@ right "after an old copy"
 # people choose a copy (docs/operations.md).
 fewer() { ebt tablets a | grep -q " $((copies - 1))/$copies "; }
 nobody_leads() { ebt --json status >"$WORK/not_led"; grep -q '"code":"tablets_not_led","message":"[12] tablets of a ' "$WORK/not_led"; }
+shown_so() { ebt tablets a | grep -q not_led && curl -s "http://127.0.0.1:$((PORT + 100))/metrics" | grep -q '^edubba_master_tablets{state="not_led"} [1-9]'; }
 recovered() { for tablet in $(ebt --json recover | grep -oE '"tablet":"?[0-9]+' | grep -oE '[0-9]+'); do ebt recover "$tablet" --accept-data-loss; done; ebt status; }
 if ((copies > 1)); then
     rm -rf "$WORK/master"; cp -a "$WORK/newest" "$WORK/master"
@@ -116,6 +117,7 @@ if ((copies > 1)); then
     begin_master "catalog.succeeds=$generation" "replication.replace_after=2 s"
     soon "the servers take the successor" all_alive
     soon "of its tablets nobody leads, and status says so" nobody_leads
+    soon "the tablets and the metrics say the same" shown_so
     says "with what to do" 1 'ebt recover a' ebt status
     soon "a copy is chosen, and all is well" recovered
     same "the rows are there" "$(rows a)" "$a"

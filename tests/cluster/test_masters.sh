@@ -153,6 +153,8 @@ seen=$(grep -ac '^gap' "$WORK/client.out")
 for n in 1 2 3; do kill -STOP "${PIDS[etcd$n]}"; done
 sleep 5
 says "no master is active without etcd" 1 "in doubt|standby" ebt masters # the second, if it had just given its reign up
+active_pages() { for n in 1 2 3; do curl -s "http://127.0.0.1:$((PORT + 120 + n))/status"; done | grep -c '"role":"active"'; }
+says "nor does any say so on its page" 1 "^0$" active_pages
 for n in 1 2 3; do kill -CONT "${PIDS[etcd$n]}"; done
 at_most "after five seconds without etcd" "$(took)" 12000
 end_client

@@ -139,6 +139,26 @@ __attribute__((unused)) static void etcd_stop(void)
     cr_assert_eq(system(command), 0);
 }
 
+/* Restarted at the same address, without its data: revisions are counted anew. */
+__attribute__((unused)) static void etcd_restart_empty(void)
+{
+    char command[300];
+    unsigned port = 0;
+    (void)kill(etcd_pid, SIGKILL);
+    (void)waitpid(etcd_pid, NULL, 0);
+    snprintf(command, sizeof command, "rm -rf %s/data", etcd_folder);
+    cr_assert_eq(system(command), 0);
+    cr_assert_eq(sscanf(etcd_endpoint, "http://127.0.0.1:%u", &port), 1);
+    etcd_pid = fork();
+    if (etcd_pid == 0) {
+        etcd_become(port, etcd_free_port());
+    }
+    for (int i = 0; i < 400 && !etcd_answers(); i++) {
+        clock_sleep_us(50000);
+    }
+    cr_assert(etcd_answers(), "etcd did not start again: see %s/log", etcd_folder);
+}
+
 /* --- leadership --------------------------------------------------------------------------------- */
 
 struct etcd_reign {

@@ -31,7 +31,7 @@ function imbalance(servers) {
 function figures(seen) {
   const alive = seen.servers.filter((server) => server.alive);
   const reads = sum(alive, (server) => server.load?.reads ?? 0), writes = sum(alive, (server) => server.load?.writes ?? 0);
-  const lost = sum(seen.tables, (table) => table.unavailable);
+  const lost = sum(seen.tables, (table) => table.unavailable), notLed = sum(seen.tables, (table) => table.not_led);
   const uneven = imbalance(seen.servers);
   return h('dl', { class: 'figures' },
     figure('Servers', `${alive.length} of ${seen.servers.length}`, alive.length < seen.servers.length ? 'some do not answer' : 'all answer', alive.length < seen.servers.length ? 'bad' : ''),
@@ -39,7 +39,8 @@ function figures(seen) {
     figure('Reads', count(reads), 'a second'), figure('Writes', count(writes), 'a second'),
     figure('Stored', bytes(sum(seen.servers, (server) => sum(server.stores, (store) => store.used_bytes))), 'on all servers'),
     figure('Uneven', uneven === null ? '—' : `× ${uneven.toFixed(2)}`, uneven === null ? 'no load to speak of' : 'busiest server against the mean', uneven > 1.5 ? 'warn' : ''),
-    lost > 0 && figure('Unavailable', count(lost), 'tablets without a copy that answers', 'bad'));
+    lost > 0 && figure('Unavailable', count(lost), 'tablets without a copy that answers', 'bad'),
+    notLed > 0 && figure('Not led', count(notLed), 'tablets that nobody serves', 'bad'));
 }
 
 function loadBars(servers) {
@@ -57,7 +58,7 @@ const legend = () => h('span', {}, h('span', { class: 'tick' }, h('i', { class: 
 function tableRows(tables) {
   return grid('Tables', [['Table', ''], ['Tablets', 'num'], ['Copies', 'num'], ['Busy', 'num'], ['Reads/s', 'num'], ['Writes/s', 'num'], ['CPU', 'num'], ['State', '']],
     tables.map((table) => [h('a', { href: link({ name: table.name }) }, table.name), count(table.tablets), String(table.replicas), count(table.load.busy), count(table.load.reads), count(table.load.writes), percent(table.load.cpu),
-      table.unavailable > 0 ? h('span', { class: 'chip bad' }, `${table.unavailable} unavailable`) : table.serving === table.tablets ? h('span', { class: 'chip good' }, 'serving') : h('span', { class: 'chip warn' }, 'changing')]));
+      table.unavailable > 0 ? h('span', { class: 'chip bad' }, `${table.unavailable} unavailable`) : table.not_led > 0 ? h('span', { class: 'chip bad' }, `${table.not_led} not led`) : table.serving === table.tablets ? h('span', { class: 'chip good' }, 'serving') : h('span', { class: 'chip warn' }, 'changing')]));
 }
 
 // --- small pictures of the busiest tables ----------------------------------------------------------------------
@@ -131,6 +132,7 @@ export class Thumbs {
 // --- views ---------------------------------------------------------------------------------------------------------
 
 function standby(seen) {
+  if (seen.role === 'in_doubt') return h('p', { class: 'trouble' }, 'This master led, and cannot prove just now that it still does: it does nothing until etcd answers it.');
   return h('p', { class: 'trouble' }, seen.active ? `This master stands by; the active one is ${seen.active}.` : 'This master stands by; the active one is not known yet.');
 }
 

@@ -207,7 +207,7 @@ async function tabletsTab(main, state, signal) {
           const now = live.get(tablet.tablet);
           const sync = tablet.replicas.filter((replica) => replica.in_sync).length;
           return [h('span', { class: 'key' }, key(tablet.start, 'first key')), h('span', { class: 'key' }, key(tablet.end, 'last key')),
-            h('span', { class: `chip ${tablet.state === 'serving' ? 'good' : tablet.state === 'unavailable' ? 'bad' : 'warn'}` }, tablet.state),
+            h('span', { class: `chip ${tablet.state === 'serving' ? 'good' : ['unavailable', 'not_led'].includes(tablet.state) ? 'bad' : 'warn'}` }, tablet.state),
             address.get(tablet.server) ?? '—', `${sync} of ${tablet.replicas.filter((replica) => replica.member).length}`, bytes(tablet.size_bytes),
             h('div', { class: 'wide' }, bar([['s', tablet.size_bytes / most]], `${bytes(tablet.size_bytes)} of at most ${bytes(most)}`, true)),
             now ? count(now.reads) : '', now ? count(now.writes) : '', now ? percent(now.read_cpu + now.write_cpu) : ''];

@@ -154,6 +154,16 @@ static void look_at_parents(const struct load_sampling *sampling,
     }
 }
 
+/* It was led elsewhere until now, or had nothing to do: nobody here knows what was written of late.  But all that
+ * was written is here, and what is above that is appended. */
+static void look_at_rows(struct store_tablet *tablet, struct sampled_top *top)
+{
+    bool found = false;
+    if (top->count == 0 && store_tablet_last_row(tablet, &top->row, &found) == STATUS_OK && found) {
+        top->count = KEY_SAMPLER_JUDGED_MIN;
+    }
+}
+
 static uint32_t settle(struct load_sampling *sampling,
                        struct store_tablet *tablet,
                        const struct load_counts *counts)
@@ -171,6 +181,7 @@ static uint32_t settle(struct load_sampling *sampling,
         return LOAD_SAMPLING_NO_PLACE;
     }
     look_at_parents(sampling, descriptor, &top);
+    look_at_rows(tablet, &top);
     place->owner = store_tablet_load(tablet);
     place->table = descriptor->table;
     place->fresh = true;

@@ -206,6 +206,9 @@ void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_st
 /* A row that halves the tablet's data, appended to row (reset first); *ret_found false when there
  * is none.  May take some milliseconds: any thread but the loop. */
 enum status store_tablet_middle(struct store_tablet *tablet, struct buffer *row, bool *ret_found);
+/* The last row that anything is kept of, whether or not a reader would be shown it, appended to row (reset
+ * first); *ret_found false when there is none.  It may wait for the disk: any thread but the loop. */
+enum status store_tablet_last_row(struct store_tablet *tablet, struct buffer *row, bool *ret_found);
 
 struct store_sample {
     struct bytes row;

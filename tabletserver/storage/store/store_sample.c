@@ -1,4 +1,4 @@
-/* Where a tablet may be cut: in two, or about every so many bytes. */
+/* Where a tablet may be cut: in two, or about every so many bytes; and where its rows end. */
 #include "tabletserver/storage/store/store_internal.h"
 
 #define MIDDLE_ROWS_MAX 4096 /* walked when nothing is in the base yet */
@@ -49,6 +49,24 @@ static enum status middle_of_rows(struct store_tablet *tablet, struct buffer *ro
         *ret_found = found;
     }
     return status;
+}
+
+enum status store_tablet_last_row(struct store_tablet *tablet, struct buffer *row, bool *ret_found)
+{
+    static const struct table no_table;
+    struct store_read *read = NULL;
+    struct bytes last = BYTES_EMPTY;
+    enum status status = store_read_begin(tablet, &no_table, STORE_READ_COMMITTED, 0, &read);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = row_reader_seek(store_read_reader(read), ROW_LAST, BYTES_EMPTY, &last, ret_found);
+    buffer_reset(row);
+    if (status == STATUS_OK && *ret_found) {
+        buffer_append_bytes(row, last);
+    }
+    store_read_end(read);
+    return status == STATUS_OK && row->failed ? STATUS_NO_MEMORY : status;
 }
 
 enum status store_tablet_middle(struct store_tablet *tablet, struct buffer *row, bool *ret_found)

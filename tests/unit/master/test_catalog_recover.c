@@ -111,6 +111,50 @@ Test(recover, a_tablet_is_lost_when_nobody_has_led_it_for_replace_after)
     refused(tablet, 999, STATUS_FAILED_PRECONDITION, "no server has told");
 }
 
+static uint32_t state_told(bool detailed)
+{
+    struct buffer body = BUFFER_INIT;
+    struct locate_response response;
+    const struct locate_request locate = {.name = bytes_of_text("t"), .detailed = detailed};
+    locate_request_encode(&locate, &body);
+    uint64_t request = driver_send(&driver, METHOD_LOCATE, &body);
+    cr_assert_eq(
+        locate_response_decode(driver_body(&driver, request), &driver.arena, &response, NULL),
+        STATUS_OK);
+    return response.locations[0].state;
+}
+
+static void assert_shown(uint64_t serving, uint64_t not_led, const char *json)
+{
+    struct catalog_counts counts;
+    struct buffer status = BUFFER_INIT;
+    catalog_look(driver.catalog, driver.now_ns);
+    catalog_counts(driver.catalog, &counts);
+    cr_assert_eq(counts.tablets_by_state[TABLET_SERVING], serving);
+    cr_assert_eq(counts.tablets_by_state[TABLET_NOT_LED], not_led);
+    catalog_status_json(driver.catalog, "active", &status);
+    buffer_append_u8(&status, 0);
+    cr_assert_not_null(strstr((const char *)status.data, json), "%s", (const char *)status.data);
+    buffer_deinit(&status);
+}
+
+Test(recover, what_nobody_leads_is_shown_so_wherever_it_is_shown)
+{
+    uint64_t tablet = 0;
+    make_replicated("u"); /* one that is led */
+    uint64_t left = lose_all_but(&tablet);
+    (void)left;
+    cr_assert_eq(list("t", 0).tablet_count, 1);
+    cr_assert_eq(state_told(true), TABLET_NOT_LED);
+    cr_assert_eq(state_told(false), TABLET_SERVING); /* clients try where it is known to be */
+    size_t lost = list("", 0).tablet_count;
+    assert_shown(2 - lost, lost,
+                 "\"serving\":0,\"creating\":0,\"splitting\":0,\"unavailable\":0,\"not_led\":1");
+    (void)answer_to(send_recover("", tablet, true, 0));
+    driver_pass(&driver, SECOND_NS);
+    cr_assert_eq(state_told(true), TABLET_SERVING);
+}
+
 Test(recover, the_copy_that_is_left_becomes_the_tablet_and_the_catalog_keeps_who_said_so)
 {
     uint64_t tablet = 0;

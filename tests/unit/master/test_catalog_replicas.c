@@ -229,6 +229,17 @@ static struct server_information look_at_server(uint64_t number)
     return list.servers[number - 1];
 }
 
+Test(replicas, a_split_of_a_table_that_is_deleted_meanwhile_was_not_made)
+{
+    make_replicated("t");
+    uint64_t split = driver_split(&driver, "t", "m");
+    cr_assert_null(driver_reply(&driver, split), "its primary has not proposed it yet");
+    uint64_t deletion = driver_by_name(&driver, METHOD_DELETE_TABLE, "t");
+    replicas_settle(&driver, servers, SERVERS);
+    (void)driver_body(&driver, deletion);
+    driver_assert_refused(&driver, split, STATUS_ABORTED, "deleted");
+}
+
 Test(replicas, what_no_other_server_can_take_of_one_that_is_drained_is_counted)
 {
     for (size_t i = 3; i < SERVERS; i++) {

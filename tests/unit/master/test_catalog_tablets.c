@@ -356,3 +356,64 @@ Test(catalog, a_store_that_is_not_healthy_gets_no_tablet)
         cr_assert_eq(where.locations[i].server, 3);
     }
 }
+
+/* --- memory ------------------------------------------------------------------------------------- */
+
+/* Commit what is pending; what follows from it has no memory after so many pieces. */
+static void commit_without_memory(uint64_t after)
+{
+    struct error error = {0};
+    struct catalog_effects effects;
+    const struct catalog_event event = {.type = CATALOG_EVENT_PERSISTED,
+                                        .number = driver.transaction,
+                                        .now_ns = driver.now_ns,
+                                        .now_us = driver.now_ns / 1000};
+    cr_assert_eq(coordinator_commit(driver.coordinator, driver.puts, driver.put_count, &error),
+                 STATUS_OK);
+    driver.transaction = 0;
+    memory_fail_arm(after, 1);
+    enum status status = catalog_step(driver.catalog, &event, &effects);
+    memory_fail_disarm();
+    cr_assert_eq(status, STATUS_OK);
+    for (size_t i = 0; i < effects.count; i++) {
+        driver_perform(&driver, &effects.items[i]);
+    }
+    catalog_check(driver.catalog);
+}
+
+/* What servers told while something else was written is not told again. */
+Test(catalog, what_cannot_be_staged_for_want_of_memory_is_staged_later)
+{
+    for (uint64_t after = 0; after < 40; after++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%02u", (unsigned)after);
+        (void)driver_create(&driver, name, NULL, 0);
+        for (size_t i = 0; i < 3; i++) {
+            fake_sync(&driver, &servers[i]);
+        }
+        driver.hold_commits = true;
+        (void)driver_put_document(&driver, bytes_of_text(name), bytes_of_text("c"), 0);
+        for (size_t i = 0; i < 3; i++) {
+            servers[i].incarnation += 1; /* its record changes, too */
+            (void)fake_send(&driver, &servers[i]);
+        }
+        commit_without_memory(after);
+        driver.hold_commits = false;
+        if (driver.transaction != 0) {
+            (void)driver_commit(&driver);
+        }
+        driver_pass(&driver, 2 * SECOND_NS);
+        cr_assert_eq(driver_locate(&driver, name, "").locations[0].state, TABLET_SERVING, "%s",
+                     name);
+        driver_crash(&driver); /* the servers' new processes are in the catalog */
+        for (size_t i = 0; i < 3; i++) {
+            servers[i].incarnation -= 1;
+            uint64_t old = fake_send(&driver, &servers[i]);
+            driver_assert_refused(&driver, old, STATUS_PERMISSION_DENIED, "started again");
+            servers[i].incarnation += 1;
+        }
+        driver_forget_replies(&driver);
+        fakes_settle(&driver, servers, 3);
+        driver_forget_replies(&driver);
+    }
+}

@@ -222,6 +222,22 @@ Test(coordinator_etcd, a_commit_of_many_records_and_of_many_bytes_is_there_whole
     coordinator_close(coordinator);
 }
 
+/* Pages grow over many short records; of the long ones behind them as many do not fit into an answer. */
+Test(coordinator_etcd, long_records_behind_many_short_ones_are_read)
+{
+    struct coordinator *coordinator = open_etcd();
+    struct commit many = commit_make(1, 4000, 10, 's');
+    must_commit(coordinator, &many);
+    commit_free(&many);
+    for (uint64_t i = 0; i < 3; i++) {
+        struct commit some = commit_make(10000 + i * 100, 100, 300000, 'l');
+        must_commit(coordinator, &some);
+        commit_free(&some);
+    }
+    cr_assert_eq(content_of(coordinator).of_kind['P'], 4300);
+    coordinator_close(coordinator);
+}
+
 Test(coordinator_etcd, a_record_that_etcd_cannot_hold_is_refused_and_nothing_has_changed)
 {
     struct coordinator *coordinator = open_etcd();

@@ -188,6 +188,28 @@ Test(load_sampling, what_a_split_makes_knows_how_far_rows_go)
     }
 }
 
+static void write_to_store(uint64_t tablet, const char *row)
+{
+    struct change change = fixture_put(1, "q", 1, "v");
+    fixture_write(&fixture, tablets[tablet], row, &change, 1);
+}
+
+/* A tablet that was led elsewhere until now, or was idle: what it has tells how far rows go. */
+Test(load_sampling, what_nobody_here_has_seen_written_is_judged_by_the_rows_that_are_there)
+{
+    tablets[0] = fixture_create(&fixture, 1, "00", "00z");
+    write_to_store(0, "00m");
+    (void)report(0, 200);
+    write_in_order(0, 'a');
+    struct load_detail detail = report(0, 200);
+    cr_assert_gt(detail.point_count, 0, "it is told at once");
+    cr_assert_eq(detail.appended_permille, 0);
+
+    tablets[1] = fixture_create(&fixture, 2, "01", "01z");
+    (void)report(1, 200);
+    cr_assert_eq(report(1, 200).point_count, 0, "of an empty one nothing is known");
+}
+
 /* Another table's rows are others, and what was long ago is as if it were not known. */
 Test(load_sampling, a_tablet_that_was_busy_long_ago_tells_nothing_of_what_was_made_of_it)
 {

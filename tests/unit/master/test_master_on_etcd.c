@@ -1,0 +1,147 @@
+/*
+ * The master's shell on a real etcd, started here: reigns that end, and those that follow.  Where etcd is not
+ * installed these tests are skipped.
+ */
+#include <criterion/criterion.h>
+
+#include <pthread.h>
+
+#include "master/shell/master.h"
+#include "tests/support/blocking_client.h"
+#include "tests/support/real_etcd.h"
+
+static char folder[256];
+static char address[64];
+static struct master_settings *settings;
+static struct master *master;
+static pthread_t loop;
+
+static void *run(void *context)
+{
+    struct error error = {0};
+    (void)context;
+    cr_assert_eq(master_run(master, &error), STATUS_OK, "%s", error.text);
+    return NULL;
+}
+
+static void start(void)
+{
+    char text[256];
+    struct error error = {0};
+    struct config_reading reading;
+    if (!etcd_is_installed()) {
+        cr_skip_test("etcd is not installed (deploy/packages test)");
+    }
+    etcd_start();
+    test_folder_make(folder, sizeof folder, "master");
+    settings = settings_with_defaults();
+    settings->address = "tcp://127.0.0.1:0";
+    settings->http_address = "127.0.0.1:0";
+    settings->folder = folder;
+    config_reading_begin(&reading, NULL, 0, NULL);
+    settings_check(settings, &reading);
+    settings->on_etcd = true;
+    settings->etcd.endpoints = etcd_endpoint;
+    settings->log.level = LOG_LEVEL_ERROR;
+    logger_init(&settings->log);
+    cr_assert_eq(master_open(settings, &master, &error), STATUS_OK, "%s", error.text);
+    master_describe(master, text, sizeof text);
+    cr_assert_eq(sscanf(text, "address=%63s", address), 1);
+    cr_assert_eq(pthread_create(&loop, NULL, run, NULL), 0);
+}
+
+static void stop(void)
+{
+    char command[300];
+    if (master != NULL) {
+        master_stop(master);
+        pthread_join(loop, NULL);
+        master_close(master);
+        etcd_stop();
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        cr_assert_eq(system(command), 0);
+    }
+}
+
+TestSuite(master_on_etcd, .init = start, .fini = stop, .timeout = 300);
+
+/* --- helpers ------------------------------------------------------------------------------------ */
+
+static enum status ask(enum method method, struct buffer *body, struct master_response *ret_role)
+{
+    struct blocking_client client;
+    struct bytes answer;
+    struct arena arena;
+    cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+    enum status status = blocking_call(&client, method, body, 10000, &answer, NULL);
+    if (status == STATUS_OK && ret_role != NULL) {
+        arena_init(&arena, 4096, SIZE_MAX);
+        cr_assert_eq(master_response_decode(answer, &arena, ret_role, NULL), STATUS_OK);
+        arena_deinit(&arena);
+    }
+    blocking_close(&client);
+    return status;
+}
+
+/* The reign in which it is the active master, waited for; 0 = it does not become so. */
+static uint64_t active_reign(uint64_t other_than)
+{
+    for (int i = 0; i < 600; i++) {
+        struct master_response role = {0};
+        struct buffer body = BUFFER_INIT;
+        if (ask(METHOD_MASTER, &body, &role) == STATUS_OK && role.state == MASTER_ACTIVE &&
+            role.reign != other_than) {
+            return role.reign;
+        }
+        clock_sleep_us(50000);
+    }
+    return 0;
+}
+
+static enum status put_document(void)
+{
+    struct buffer body = BUFFER_INIT;
+    const struct document document = {.name = bytes_of_text("n"), .content = bytes_of_text("c")};
+    const struct put_documents_request put = {.documents = &document, .document_count = 1};
+    put_documents_request_encode(&put, &body);
+    return ask(METHOD_PUT_DOCUMENTS, &body, NULL);
+}
+
+static void change_mark_by_hand(void)
+{
+    struct etcd_keys keys;
+    struct etcd_client *client = NULL;
+    struct buffer question = BUFFER_INIT;
+    struct buffer answer = BUFFER_INIT;
+    bool in_doubt = false;
+    const struct etcd_patience patience = {.attempt_ms = 2000, .total_ms = 10000};
+    cr_assert_eq(etcd_keys_make(etcd_settings.prefix, 1, &keys, NULL), STATUS_OK);
+    const struct etcd_operation put = {.type = ETCD_PUT,
+                                       .span.key = bytes_of_text(keys.mark),
+                                       .value = bytes_of_text("1 1 1 0 0 0")};
+    etcd_transaction_encode(&(struct etcd_transaction){.then = &put, .then_count = 1}, &question);
+    cr_assert_eq(etcd_client_open(&etcd_settings, &client, NULL), STATUS_OK);
+    cr_assert_eq(
+        etcd_client_ask(client, "/v3/kv/txn", &question, &patience, &answer, &in_doubt, NULL),
+        STATUS_OK);
+    etcd_client_close(client);
+    buffer_deinit(&question);
+    buffer_deinit(&answer);
+}
+
+/* --- tests -------------------------------------------------------------------------------------- */
+
+/* Its first reign has the number of the first thing that is written to an etcd; so has the first one in an etcd
+ * that has lost its data. */
+Test(master_on_etcd, a_reign_with_the_number_of_one_that_was_given_up_is_led)
+{
+    uint64_t first = active_reign(0);
+    cr_assert_neq(first, 0);
+    change_mark_by_hand();
+    cr_assert_eq(put_document(), STATUS_UNAVAILABLE);
+    cr_assert_gt(active_reign(first), first, "it gives its reign up, and leads anew");
+    etcd_restart_empty();
+    clock_sleep_us(3000000); /* its lease is over: what is left of the reign before, too */
+    cr_assert_eq(active_reign(0), first, "the number is the same again, and it leads");
+    cr_assert_eq(put_document(), STATUS_OK);
+}
