@@ -144,8 +144,11 @@ enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t mi
  * opened as a member under this one; what was said is old.  version 0: there is no such tablet any more. */
 bool host_may_remove(const struct store_tablet *tablet, uint64_t version);
 
-/* The tablet is being dropped, or goes with its store.  Harmless when it has none. */
+/* It has no replica here any more.  Harmless when it has none. */
 void host_remove(struct host *host, struct store_tablet *tablet);
+/* The same of a tablet that is being dropped: what a member has promised for it is taken back, or beacons would renew
+ * that for as long as the process lives. */
+void host_drop(struct host *host, struct store_tablet *tablet);
 
 /* The table says so now. */
 void host_set_min_in_sync(struct store_tablet *tablet, uint32_t min_in_sync);

@@ -245,6 +245,17 @@ void host_remove(struct host *host, struct store_tablet *tablet)
     hosted_destroy(hosted);
 }
 
+/* A learner's promise stays: its copy may be made again under this very version, and what is excepted is never
+ * granted again. */
+void host_drop(struct host *host, struct store_tablet *tablet)
+{
+    struct hosted *hosted = hosted_of(tablet);
+    if (hosted != NULL && replica_look(hosted->replica).role == REPLICA_SECONDARY) {
+        (void)hosted_let_go(hosted);
+    }
+    host_remove(host, tablet);
+}
+
 void host_set_min_in_sync(struct store_tablet *tablet, uint32_t min_in_sync)
 {
     if (hosted_of(tablet) != NULL) {

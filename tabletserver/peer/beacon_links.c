@@ -1,5 +1,6 @@
 #include "tabletserver/peer/beacon_links.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common/base/assert.h"
@@ -9,6 +10,8 @@
 
 #define ADDRESS_BYTES      128
 #define CONNECT_TIMEOUT_MS 1000
+#define OTHER_SKIPPED \
+    8 /* beacons before an address is tried again at which another server was met */
 
 struct link {
     struct link *next;
@@ -17,7 +20,10 @@ struct link {
     uint64_t generation; /* of its connection; only nng's callbacks of that one see it */
     uint64_t request;    /* of the last beacon on it */
     uint32_t unanswered;
-    bool answered_once; /* for the log: say it once when a peer is lost, once when it is found */
+    uint32_t skipping;    /* so many beacons more nothing is dialled */
+    bool answered_once;   /* for the log: say it once when a peer is lost, once when it is found, */
+    bool said_other;      /* once that another one is where it should be */
+    atomic_bool is_other; /* the connection leads to another server; set by a callback of it */
     struct transport_connection *connection; /* NULL: none */
     char address[ADDRESS_BYTES];
 };
@@ -39,17 +45,26 @@ static void tell(struct link *link, struct beacon_link_note note)
     (void)link->links->on_note(link->links->context, &note);
 }
 
+/* The peer has moved, and another server has its address, or a name still leads there.  What that one acknowledges
+ * is a lease of its own, and a process of its own: it would be taken for the peer's. */
 static void on_ready(void *context, const struct hello_ack *ack)
 {
-    (void)context;
-    (void)ack;
+    struct link *link = context;
+    if (ack->process != link->peer) {
+        atomic_store(&link->is_other, true);
+        tell(link, (struct beacon_link_note){.closed = true, .message = BUFFER_INIT});
+    }
 }
 
 static void on_response(void *context, uint64_t request, struct bytes message, bool stream)
 {
+    const struct link *link = context;
+    struct beacon_link_note note = {.message = BUFFER_INIT};
     (void)request;
     (void)stream;
-    struct beacon_link_note note = {.message = BUFFER_INIT};
+    if (atomic_load(&link->is_other)) {
+        return;
+    }
     buffer_append(&note.message, message.data, message.size_bytes);
     if (note.message.failed) {
         buffer_deinit(&note.message);
@@ -94,6 +109,7 @@ static void hang_up(struct link *link, const char *why)
 static void dial(struct link *link)
 {
     struct error error = {.status = STATUS_OK};
+    atomic_store(&link->is_other, false);
     const struct transport_connection_options options = {
         .address = link->address,
         .agent = "edubba-tabletserver",
@@ -162,6 +178,7 @@ enum status beacon_links_set(struct beacon_links *links, uint64_t peer, const ch
     }
     if (strcmp(link->address, address) != 0) {
         hang_up(link, "it has moved");
+        link->skipping = 0;
         memcpy(link->address, address, length + 1);
     }
     return STATUS_OK;
@@ -178,7 +195,9 @@ void beacon_links_send(struct beacon_links *links, uint64_t peer, struct buffer 
     if (link != NULL && link->unanswered >= BEACON_LINK_UNANSWERED_MAX) {
         hang_up(link, "it does not answer");
     }
-    if (link != NULL && link->connection == NULL && link->address[0] != '\0') {
+    if (link != NULL && link->connection == NULL && link->skipping > 0) {
+        link->skipping--;
+    } else if (link != NULL && link->connection == NULL && link->address[0] != '\0') {
         dial(link);
     }
     if (link != NULL && link->connection != NULL) {
@@ -191,6 +210,18 @@ void beacon_links_send(struct beacon_links *links, uint64_t peer, struct buffer 
     buffer_deinit(message);
 }
 
+static void give_up(struct link *link)
+{
+    bool is_other = atomic_load(&link->is_other);
+    link->skipping = is_other ? OTHER_SKIPPED : 0;
+    if (is_other && !link->said_other) {
+        link->said_other = true;
+        LOG_EVENT(LOG_LEVEL_WARN, "peer_is_another", LOG_ID("server", link->peer),
+                  LOG_TEXT("address", link->address));
+    }
+    hang_up(link, is_other ? "another server answers there" : "the connection broke");
+}
+
 bool beacon_links_take(struct beacon_links *links, const struct beacon_link_note *note)
 {
     struct link *link = find(links, note->peer);
@@ -198,10 +229,11 @@ bool beacon_links_take(struct beacon_links *links, const struct beacon_link_note
         return false;
     }
     if (note->closed) {
-        hang_up(link, "the connection broke");
+        give_up(link);
         return false;
     }
     link->unanswered = 0;
+    link->said_other = false;
     if (!link->answered_once) {
         link->answered_once = true;
         LOG_EVENT(LOG_LEVEL_INFO, "peer_found", LOG_ID("server", link->peer),

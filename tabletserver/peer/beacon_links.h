@@ -6,7 +6,8 @@
  *   beacon_links_send() --> connection --> peer
  *   its answer, its end  --> on_note() of the owner, on nng's threads --> beacon_links_take()
  *
- * What comes of a connection that was given up bears an old generation, and is dropped.
+ * What comes of a connection that was given up bears an old generation, and is dropped.  So is what another server
+ * says that has the peer's address: the handshake tells who answers, and the connection is given up.
  *
  * Thread rule: the owner's thread; on_note from any thread of nng's, until beacon_links_destroy()
  * has returned.

@@ -42,7 +42,8 @@ struct note {
 /* A node of a list that only grows, so that readers may keep pointers into it. */
 struct end_node {
     struct lease_end end;
-    bool was_counted; /* as lapsed; the beacon thread's */
+    atomic_bool is_wanted; /* somebody counts on it, or may */
+    bool was_counted;      /* as lapsed; the beacon thread's */
     uint64_t peer;
     struct end_node *next;
 };
@@ -77,7 +78,8 @@ static struct end_node *find_end(struct beacons *beacons, uint64_t peer)
     return node;
 }
 
-const struct lease_end *beacons_lease_end(struct beacons *beacons, uint64_t peer)
+/* NULL without memory. */
+static struct end_node *find_or_add_end(struct beacons *beacons, uint64_t peer)
 {
     struct end_node *node = find_end(beacons, peer);
     if (node == NULL) {
@@ -93,14 +95,25 @@ const struct lease_end *beacons_lease_end(struct beacons *beacons, uint64_t peer
         }
         pthread_mutex_unlock(&beacons->ends_mutex);
     }
-    return node != NULL ? &node->end : NULL;
+    return node;
+}
+
+const struct lease_end *beacons_lease_end(struct beacons *beacons, uint64_t peer)
+{
+    struct end_node *node = find_or_add_end(beacons, peer);
+    if (node == NULL) {
+        return NULL;
+    }
+    atomic_store_explicit(&node->is_wanted, true, memory_order_relaxed);
+    return &node->end;
 }
 
 /* It had been given, and is over: so it was not renewed in time.  Once for each time. */
 static void count_if_lapsed(struct beacons *beacons, struct end_node *node)
 {
     int64_t until_ns = atomic_load_explicit(&node->end.until_ns, memory_order_relaxed);
-    if (until_ns != 0 && !node->was_counted && clock_monotonic_ns() >= until_ns) {
+    bool is_wanted = atomic_load_explicit(&node->is_wanted, memory_order_relaxed);
+    if (is_wanted && until_ns != 0 && !node->was_counted && clock_monotonic_ns() >= until_ns) {
         node->was_counted = true;
         metric_add(beacons->lapsed, 1);
         LOG_EVENT(LOG_LEVEL_WARN, "lease_lapsed", LOG_ID("server", node->peer));
@@ -126,9 +139,10 @@ static void set_end(struct beacons *beacons, uint64_t peer, int64_t until_ns)
     }
 }
 
+/* Said once: who asked before anybody counted on that peer, and comes to count on it now, would wait for ever. */
 static void set_confirmed(struct beacons *beacons, uint64_t peer, uint64_t asked)
 {
-    struct end_node *node = find_end(beacons, peer);
+    struct end_node *node = find_or_add_end(beacons, peer);
     if (node != NULL) {
         atomic_store_explicit(&node->end.confirmed, asked, memory_order_release);
     }

@@ -15,9 +15,11 @@
 #define CONNECT_TIMEOUT_MS 1000
 #define LOOK_NS            (INT64_C(100) * 1000 * 1000) /* between two looks at all connections */
 #define REDIAL_NS          (INT64_C(200) * 1000 * 1000)
-#define MAILBOX_CAPACITY   16 /* the thread is woken, and looks itself */
-#define BATCH_ARENA_BLOCK  4096
-#define BATCH_ARENA_BYTES  (LANES_ITEMS_MAX * 2 * sizeof(struct replica_item))
+#define REDIAL_OTHER_NS \
+    (INT64_C(2000) * 1000 * 1000) /* an address at which another server was met */
+#define MAILBOX_CAPACITY  16      /* the thread is woken, and looks itself */
+#define BATCH_ARENA_BLOCK 4096
+#define BATCH_ARENA_BYTES (LANES_ITEMS_MAX * 2 * sizeof(struct replica_item))
 
 /* From one store of ours to one of theirs. */
 struct outbox {
@@ -34,7 +36,7 @@ struct link {
     struct lanes *lanes;
     uint64_t server;
     pthread_mutex_t mutex;
-    struct outbox *outboxes;
+    struct outbox *outboxes;                 /* in the order of their turns */
     atomic_bool has_items;                   /* some outbox has */
     struct transport_connection *connection; /* NULL: none, or being closed */
     uint64_t request;
@@ -44,6 +46,7 @@ struct link {
     atomic_bool
         broken; /* the connection is; the thread is to close it.  Without the mutex: it may be
                            said from inside of a send */
+    atomic_bool is_other; /* it leads to another server; set by a callback of it */
     char address[ADDRESS_BYTES];
     char dialled[ADDRESS_BYTES]; /* the thread's: what the connection is to */
     int64_t redial_ns;           /* the thread's */
@@ -196,6 +199,7 @@ static void let_go(struct link *link, struct outbox *outbox)
     empty(outbox);
 }
 
+/* A large batch leaves when nothing is on its way. */
 static bool may_leave(const struct link *link, const struct outbox *outbox)
 {
     if (link->connection == NULL || atomic_load(&link->broken)) {
@@ -206,20 +210,31 @@ static bool may_leave(const struct link *link, const struct outbox *outbox)
            (small && !link->large_in_flight && link->in_flight < LANES_IN_FLIGHT_MAX);
 }
 
-/* With the mutex held.  What cannot leave stays in its outbox. */
+/*
+ * With the mutex held.  Whoever left goes to the end, and nobody leaves before one whose turn it is: a large batch,
+ * and all behind it in its outbox, would wait for ever beside stores that always have something small on its way.
+ * What cannot leave stays in its outbox.
+ */
 static void flush_link(struct link *link)
 {
+    struct outbox **place = &link->outboxes;
+    struct outbox *gone = NULL;
+    struct outbox **gone_end = &gone;
     bool left = false;
-    for (struct outbox *outbox = link->outboxes; outbox != NULL; outbox = outbox->next) {
-        if (outbox->item_count == 0) {
-            continue;
-        }
-        if (may_leave(link, outbox)) {
+    while (*place != NULL) {
+        struct outbox *outbox = *place;
+        if (outbox->item_count > 0 && !left && may_leave(link, outbox)) {
             let_go(link, outbox);
+            *place = outbox->next;
+            outbox->next = NULL;
+            *gone_end = outbox;
+            gone_end = &outbox->next;
         } else {
-            left = true;
+            left = left || outbox->item_count > 0;
+            place = &outbox->next;
         }
     }
+    *place = gone;
     atomic_store_explicit(&link->has_items, left, memory_order_relaxed);
 }
 
@@ -237,10 +252,15 @@ void lanes_flush(struct lanes *lanes)
 
 /* --- a connection's callbacks: nng's threads ------------------------------------------------------- */
 
+/* Another server may have the address since, or a name may still lead there. */
 static void on_ready(void *context, const struct hello_ack *ack)
 {
     struct link *link = context;
-    (void)ack;
+    if (ack->process != link->server) {
+        atomic_store(&link->is_other, true);
+        say_broken(link);
+        return;
+    }
     pthread_mutex_lock(&link->mutex);
     link->was_ready = true;
     LOG_EVENT(LOG_LEVEL_INFO, "lane_open", LOG_ID("server", link->server),
@@ -285,7 +305,8 @@ static void hang_up(struct link *link, const char *why)
         return;
     }
     transport_connection_close(connection); /* waits for callbacks, which take the mutex */
-    link->redial_ns = clock_monotonic_ns() + REDIAL_NS;
+    bool is_other = atomic_exchange(&link->is_other, false);
+    link->redial_ns = clock_monotonic_ns() + (is_other ? REDIAL_OTHER_NS : REDIAL_NS);
     if (was_ready) {
         LOG_EVENT(LOG_LEVEL_WARN, "lane_closed", LOG_ID("server", link->server),
                   LOG_TEXT("address", link->dialled), LOG_TEXT("cause", why));
@@ -297,6 +318,8 @@ static void dial(struct link *link)
 {
     struct error error = {.status = STATUS_OK};
     memcpy(link->dialled, link->address, sizeof link->dialled);
+    atomic_store(&link->broken,
+                 false); /* the one before may have said so again, when it was closed */
     const struct transport_connection_options options = {
         .address = link->dialled,
         .agent = "edubba-tabletserver",

@@ -9,7 +9,8 @@
  * store loop has come to the end of a round, unless LANES_IN_FLIGHT_MAX batches are on their way to
  * that server; then it leaves with the next answer, so batches grow as the peer gets slower.  An
  * answer says that the peer's store loop is done with a batch, nothing else: it bounds what waits
- * there.  A batch so large that others would overtake it travels alone.
+ * there.  A batch so large that others would overtake it travels alone; pairs of stores take turns.
+ * A connection that another server answers is given up: who dials knows whom it means.
  *
  * Nothing is kept for sending again.  A message may be lost (no connection, a full outbox, a peer that
  * went away), and replicas live with that (docs/replication.md, section 4); those that arrive on one

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "common/base/assert.h"
-
 static void forget_seen(struct peer *peer, uint64_t seen)
 {
     uint32_t gone = 0;
@@ -56,6 +54,20 @@ void lease_on_beacon(struct lease *lease, struct peer *peer, const struct lease_
     };
 }
 
+/*
+ * Versions of a store's promises rise.  Of a tablet that went from one store of this server to another, both may be
+ * on their way to promise: what the slower one promises under the older version binds as long as a promise that
+ * is made now.
+ */
+static bool is_overtaken(struct lease *lease, struct grant *grant, const struct lease_event *event)
+{
+    bool overtaken = grant != NULL && grant->version > event->version;
+    if (overtaken) {
+        grant->from_ns = lease->now_ns;
+    }
+    return overtaken;
+}
+
 enum status lease_on_grant(struct lease *lease, struct peer *peer, const struct lease_event *event)
 {
     enum status status = lease_reserve_effects(lease);
@@ -67,11 +79,12 @@ enum status lease_on_grant(struct lease *lease, struct peer *peer, const struct 
         return status;
     }
     struct grant *grant = lease_find_grant(peer, event->tablet);
+    if (is_overtaken(lease, grant, event)) {
+        return STATUS_OK;
+    }
     if (grant == NULL) {
         grant = &peer->grants[peer->grant_count++];
         lease->grant_count++;
-    } else {
-        ASSERT(grant->version <= event->version);
     }
     *grant = (struct grant){.tablet = event->tablet,
                             .version = event->version,
@@ -97,7 +110,8 @@ static enum status add_exception(struct peer *peer, uint64_t tablet, uint64_t ve
 }
 
 /* Without a grant there may have been one of the process before: it ends as if given when this one
- * began, under the grace of that one. */
+ * began, under the grace of that one.  One of a later version is another store's, of this server: the older
+ * promise is over when that one would be, at the latest. */
 enum status lease_on_except(struct lease *lease, struct peer *peer, const struct lease_event *event)
 {
     enum status status = add_exception(peer, event->tablet, event->version);
@@ -106,9 +120,11 @@ enum status lease_on_except(struct lease *lease, struct peer *peer, const struct
     }
     int64_t end_ns = lease->forgotten_until_ns;
     struct grant *grant = lease_find_grant(peer, event->tablet);
-    if (grant != NULL && grant->version <= event->version) {
+    if (grant != NULL) {
         int64_t grant_end_ns = lease_grace_end(lease, peer, grant);
         end_ns = grant_end_ns > end_ns ? grant_end_ns : end_ns;
+    }
+    if (grant != NULL && grant->version <= event->version) {
         *grant = peer->grants[--peer->grant_count];
         lease->grant_count--;
     }

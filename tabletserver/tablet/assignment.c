@@ -9,17 +9,21 @@
 /* One allocation: what the master said and the bytes of it. */
 struct item {
     struct assigned_tablet assigned;
-    uint64_t store;  /* of this server's that has it, or should; 0 where it is removed */
+    uint64_t store; /* of this server's that has it, or should; 0 where it is removed */
+    uint64_t
+        apart; /* a removal of the copy in this store, beside what is assigned to another one; else 0 */
     bool as_learner; /* it is no member: its goal alone names that store */
     bool was_held;   /* at some assignment_decide() */
     bool here;       /* at the last one */
-    bool told;       /* to its replica, since it was noted or came here */
+    bool told;       /* to its replicas, since it was noted or came here */
+    bool missed;     /* by one of them, when they were told last */
     bool unasked;    /* removed, and nobody had asked for it here since the list was cleared */
     uint8_t bytes[];
 };
 
 struct assignment_list {
-    struct item **items; /* ascending by tablet */
+    struct item *
+        *items; /* ascending by tablet; of each first what is assigned, then what is apart */
     size_t count;
     size_t capacity;
 };
@@ -51,14 +55,20 @@ void assignment_list_destroy(struct assignment_list *list)
     }
 }
 
-/* How many items stand before this tablet. */
-static size_t count_below(const struct assignment_list *list, uint64_t tablet)
+static bool is_before(const struct item *item, uint64_t tablet, uint64_t apart)
+{
+    uint64_t number = item->assigned.location.tablet;
+    return number != tablet ? number < tablet : item->apart < apart;
+}
+
+/* How many items stand before that one. */
+static size_t count_below(const struct assignment_list *list, uint64_t tablet, uint64_t apart)
 {
     size_t low = 0;
     size_t high = list->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (list->items[middle]->assigned.location.tablet < tablet) {
+        if (is_before(list->items[middle], tablet, apart)) {
             low = middle + 1;
         } else {
             high = middle;
@@ -68,12 +78,21 @@ static size_t count_below(const struct assignment_list *list, uint64_t tablet)
 }
 
 /* *ret_index: where it is, or where it would have to be put. */
+static struct item *find_apart(const struct assignment_list *list,
+                               uint64_t tablet,
+                               uint64_t apart,
+                               size_t *ret_index)
+{
+    size_t at = count_below(list, tablet, apart);
+    struct item *item = at < list->count ? list->items[at] : NULL;
+    *ret_index = at;
+    return item != NULL && item->assigned.location.tablet == tablet && item->apart == apart ? item
+                                                                                            : NULL;
+}
+
 static struct item *find(const struct assignment_list *list, uint64_t tablet, size_t *ret_index)
 {
-    size_t at = count_below(list, tablet);
-    *ret_index = at;
-    return at < list->count && list->items[at]->assigned.location.tablet == tablet ? list->items[at]
-                                                                                   : NULL;
+    return find_apart(list, tablet, 0, ret_index);
 }
 
 static void take_out(struct assignment_list *list, size_t index)
@@ -173,14 +192,36 @@ static void retire_parents(struct assignment_list *list, const struct assigned_t
     }
 }
 
+/* A removal that names a store means the copy in that one: what another store of this server's has, or should have,
+ * stays assigned to it.  0: it is no such removal. */
+static uint64_t apart_of(const struct assignment_list *list, const struct assigned_tablet *assigned)
+{
+    size_t index = 0;
+    const struct item *item = find(list, assigned->location.tablet, &index);
+    bool apart = assigned->removed && item != NULL && !item->assigned.removed &&
+                 item->store != assigned->store;
+    return apart ? assigned->store : 0;
+}
+
+/* That store is to have it, again. */
+static void forget_apart(struct assignment_list *list, uint64_t tablet, uint64_t store)
+{
+    size_t index = 0;
+    if (store != 0 && find_apart(list, tablet, store, &index) != NULL) {
+        take_out(list, index);
+    }
+}
+
 enum status assignment_list_note(struct assignment_list *list,
                                  uint64_t server,
                                  const struct assigned_tablet *assigned)
 {
     size_t index = 0;
     bool as_learner = false;
-    struct item *old = find(list, assigned->location.tablet, &index);
     uint64_t store = own_store(server, assigned, &as_learner);
+    uint64_t apart = apart_of(list, assigned);
+    forget_apart(list, assigned->location.tablet, store);
+    struct item *old = find_apart(list, assigned->location.tablet, apart, &index);
     bool ours = store != 0 || (assigned->removed && old != NULL);
 
     if (old != NULL && !assigned->removed && !old->assigned.removed &&
@@ -201,6 +242,7 @@ enum status assignment_list_note(struct assignment_list *list,
     }
     item->store = store;
     item->as_learner = as_learner;
+    item->apart = apart;
     if (old != NULL) {
         item->was_held = old->was_held;
         item->here = old->here;
@@ -257,6 +299,9 @@ void assignment_tell(struct assignment_list *list,
                                   uint64_t store),
                      void *context)
 {
+    for (size_t i = 0; i < list->count; i++) {
+        list->items[i]->missed = false;
+    }
     for (size_t i = 0; i < held_count; i++) {
         size_t index = 0;
         struct item *item = find(list, held[i].tablet, &index);
@@ -264,7 +309,15 @@ void assignment_tell(struct assignment_list *list,
             continue;
         }
         bool taken = item->told && held[i].version >= item->assigned.configuration.version;
-        item->told = taken || tell(context, &item->assigned, held[i].store);
+        bool passed_on = taken || tell(context, &item->assigned, held[i].store);
+        item->missed = item->missed || !passed_on;
+    }
+    for (size_t i = 0; i < held_count; i++) {
+        size_t index = 0;
+        struct item *item = find(list, held[i].tablet, &index);
+        if (item != NULL && !item->assigned.removed) {
+            item->told = !item->missed;
+        }
     }
 }
 
@@ -278,7 +331,7 @@ struct child {
 
 /* What a decision looks up, put in order once. */
 struct view {
-    const struct assignment_held *held; /* ascending */
+    const struct assignment_held *held; /* ascending by tablet, by store */
     size_t held_count;
     struct child *children; /* not removed ones; by parent, by start */
     size_t child_count;
@@ -288,7 +341,9 @@ static int compare_held(const void *a, const void *b)
 {
     const struct assignment_held *left = a;
     const struct assignment_held *right = b;
-    return (left->tablet > right->tablet) - (left->tablet < right->tablet);
+    return left->tablet != right->tablet
+               ? (left->tablet > right->tablet) - (left->tablet < right->tablet)
+               : (left->store > right->store) - (left->store < right->store);
 }
 
 static int compare_children(const void *a, const void *b)
@@ -333,23 +388,73 @@ static enum status view_make(const struct assignment_list *list,
     return STATUS_OK;
 }
 
-static const struct assignment_held *find_held(const struct view *view, uint64_t tablet)
+/* The tablet's copies here stand side by side: the first of them, and how many. */
+static size_t copies_of(const struct view *view, uint64_t tablet, size_t *ret_first)
 {
-    const struct assignment_held wanted = {.tablet = tablet};
-    return bsearch(&wanted, view->held, view->held_count, sizeof wanted, compare_held);
+    size_t low = 0;
+    size_t high = view->held_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (view->held[middle].tablet < tablet) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    size_t end = low;
+    while (end < view->held_count && view->held[end].tablet == tablet) {
+        end += 1;
+    }
+    *ret_first = low;
+    return end - low;
+}
+
+/* In that store; 0: in whichever.  NULL: there is none. */
+static const struct assignment_held *find_held(const struct view *view,
+                                               uint64_t tablet,
+                                               uint64_t store)
+{
+    size_t first = 0;
+    size_t count = copies_of(view, tablet, &first);
+    for (size_t i = first; i < first + count; i++) {
+        if (store == 0 || view->held[i].store == store) {
+            return &view->held[i];
+        }
+    }
+    return NULL;
 }
 
 static bool is_held(const struct view *view, uint64_t tablet)
 {
-    return find_held(view, tablet) != NULL;
+    return find_held(view, tablet, 0) != NULL;
 }
 
-/* Where a removal names a store it means the copy in that one alone. */
-static bool is_to_go(const struct view *view, const struct assigned_tablet *assigned)
+/*
+ * Is there what the item is about?  A copy in another store of this server's is one that was let go, and kept for a
+ * time: it does not stand for the one that is assigned.  One that knows of no version may be the very one that is
+ * meant, in a store that was taken for another, so nothing is made beside it.
+ */
+static bool is_here(const struct view *view, const struct item *item)
 {
-    const struct assignment_held *held = find_held(view, assigned->location.tablet);
-    return assigned->removed && held != NULL &&
-           (assigned->store == 0 || assigned->store == held->store);
+    uint64_t tablet = item->assigned.location.tablet;
+    size_t first = 0;
+    size_t count = copies_of(view, tablet, &first);
+    if (item->apart != 0) {
+        return find_held(view, tablet, item->apart) != NULL;
+    }
+    for (size_t i = first; i < first + count; i++) {
+        if (item->store == 0 || view->held[i].store == item->store || view->held[i].version == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where a removal names a store it means the copy in that one alone.  NULL: there is none to go. */
+static const struct assignment_held *find_to_go(const struct view *view,
+                                                const struct assigned_tablet *assigned)
+{
+    return assigned->removed ? find_held(view, assigned->location.tablet, assigned->store) : NULL;
 }
 
 /* The parent's children stand side by side: the first of them, and how many. */
@@ -384,6 +489,14 @@ static bool has_child_to_come(const struct view *view, uint64_t tablet)
         }
     }
     return false;
+}
+
+/* Rather in the store that is to have the child. */
+static const struct assignment_held *find_parent(const struct view *view, const struct item *item)
+{
+    uint64_t parent = item->assigned.parent;
+    const struct assignment_held *held = parent != 0 ? find_held(view, parent, item->store) : NULL;
+    return parent != 0 && held == NULL ? find_held(view, parent, 0) : held;
 }
 
 /* Its parent is here: the right child's turn brings the split, once both are known. */
@@ -446,8 +559,7 @@ static bool decide_absent(const struct view *view,
     struct assignment_action action = {
         .tablet = assigned->location.tablet, .store = item->store, .assigned = assigned};
 
-    const struct assignment_held *parent = assigned->parent != 0 ? find_held(view, assigned->parent)
-                                                                 : NULL;
+    const struct assignment_held *parent = find_parent(view, item);
     if (item->as_learner) {
         if (parent != NULL && parent->version != 0 && comes_with_sibling(view, assigned, parent)) {
             return false;
@@ -456,9 +568,11 @@ static bool decide_absent(const struct view *view,
         action.as_learner = true;
     } else if (parent != NULL && parent->version != 0) {
         action.kind = ASSIGNMENT_CONVERT;
+        action.store = parent->store;
         action.tablet = assigned->parent;
         action.left = assigned->location.tablet;
     } else if (parent != NULL) {
+        action.store = parent->store;
         if (!decide_split(view, assigned, &action)) {
             return false;
         }
@@ -479,7 +593,7 @@ static void forget_removed(struct assignment_list *list, const struct view *view
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct item *item = list->items[i];
-        bool here = is_held(view, item->assigned.location.tablet);
+        bool here = is_here(view, item);
         if (item->assigned.removed && !here && (item->was_held || item->unasked)) {
             memory_free(item);
         } else {
@@ -511,11 +625,13 @@ enum status assignment_decide(struct assignment_list *list,
     for (size_t i = 0; i < list->count; i++) {
         const struct assigned_tablet *assigned = &list->items[i]->assigned;
         uint64_t tablet = assigned->location.tablet;
-        bool here = is_held(&view, tablet);
-        if (is_to_go(&view, assigned) && !has_child_to_come(&view, tablet)) {
-            actions[count++] = (struct assignment_action){
-                .kind = ASSIGNMENT_DROP, .tablet = tablet, .assigned = assigned};
-        } else if (!assigned->removed && !here &&
+        const struct assignment_held *to_go = find_to_go(&view, assigned);
+        if (to_go != NULL && !has_child_to_come(&view, tablet)) {
+            actions[count++] = (struct assignment_action){.kind = ASSIGNMENT_DROP,
+                                                          .tablet = tablet,
+                                                          .store = to_go->store,
+                                                          .assigned = assigned};
+        } else if (!assigned->removed && !is_here(&view, list->items[i]) &&
                    decide_absent(&view, list->items[i], &actions[count])) {
             count += 1;
         }

@@ -3,7 +3,8 @@
  *
  * This module is pure; the sync thread performs what it decides.  It never lets a tablet be made
  * anew whose data should be here already, and never lets one go that the master did not name as
- * removed.
+ * removed.  A server of several stores may have two copies of one tablet for a while: one that counts,
+ * or will, and one that was let go in another store.  A removal of the latter leaves the former alone.
  */
 #ifndef TABLETSERVER_TABLET_ASSIGNMENT_H
 #define TABLETSERVER_TABLET_ASSIGNMENT_H
@@ -54,7 +55,8 @@ enum assignment_action_kind {
 struct assignment_action {
     enum assignment_action_kind kind;
     uint64_t tablet;
-    uint64_t store;
+    uint64_t
+        store; /* CREATE, MISSING: that is to have it; SPLIT, CONVERT, DROP: in which the tablet is */
     const struct assigned_tablet *assigned; /* CREATE, MISSING, DROP; SPLIT: the right child */
     bool as_learner;                        /* CREATE */
     uint64_t left;                          /* SPLIT, CONVERT */

@@ -10,6 +10,8 @@
  * Those that are looked up stand first, sorted by (table, start of range); they do not overlap.  Behind them,
  * in no order, are those of which something else came that is here too: what a split or merge has left
  * behind.  A tablet has a higher number than what it came of, so of two that overlap the lower one is over.
+ * Of two copies of one tablet, in two stores of this server, the one that came last is looked up, unless the other
+ * one leads: one of them was let go, and is kept for a time.
  */
 struct served_map {
     pthread_rwlock_t lock;
@@ -239,6 +241,30 @@ enum status served_map_replace(struct served_map *map,
     return status;
 }
 
+static bool leads_rather(const struct served *other, const struct served *found)
+{
+    if (other->serving == NULL || found->serving == NULL) {
+        return false;
+    }
+    struct serving_view theirs = serving_look(other->serving);
+    struct serving_view its = serving_look(found->serving);
+    return theirs.role == REPLICA_PRIMARY &&
+           (its.role != REPLICA_PRIMARY || theirs.version > its.version);
+}
+
+/* The same tablet's copy that is meant, of those that are here: mostly there is one. */
+static const struct served *meant(const struct served_map *map, const struct served *found)
+{
+    const struct served *best = found;
+    for (uint32_t i = map->live; i < map->count; i++) {
+        const struct served *other = &map->items[i];
+        if (number_of(other) == number_of(found) && leads_rather(other, best)) {
+            best = other;
+        }
+    }
+    return best;
+}
+
 bool served_map_find(struct served_map *map,
                      uint64_t table,
                      struct bytes row,
@@ -251,8 +277,8 @@ bool served_map_find(struct served_map *map,
     if (count > 0) {
         const struct served *served = &map->items[count - 1];
         if (served->table == table && row_range_contains(range_of(served), row)) {
-            *ret_served = *served;
-            served_ref(served);
+            *ret_served = *meant(map, served);
+            served_ref(ret_served);
             found = true;
         }
     }
@@ -276,8 +302,8 @@ bool served_map_find_before(struct served_map *map,
         bool reaches = last.size_bytes == 0 ||
                        (end.size_bytes > 0 && bytes_compare(last, end) >= 0);
         if (served->table == table && reaches) {
-            *ret_served = *served;
-            served_ref(served);
+            *ret_served = *meant(map, served);
+            served_ref(ret_served);
             found = true;
         }
     }

@@ -2,7 +2,8 @@
  * The served map: which tablet of this server, and which of its store loops, a row belongs to.
  *
  * Written by store loops as tablets come, split, merge and go; looked up for every operation.  Of what a split
- * or merge has left behind none is found in the place of what came of it, in whatever order they came here.
+ * or merge has left behind none is found in the place of what came of it, in whatever order they came here; nor is
+ * a copy that was let go, of a tablet that another store of this server leads.
  * Thread rule: any thread.
  */
 #ifndef TABLETSERVER_SERVE_SYNC_SERVED_MAP_H

@@ -72,16 +72,6 @@ static void send_command(struct store_loop *loop,
     }
 }
 
-static struct store_loop *loop_of_held(const struct held_collection *held, uint64_t tablet)
-{
-    for (size_t i = 0; i < held->count; i++) {
-        if (store_tablet_describe(held->served[i].tablet)->tablet == tablet) {
-            return held->served[i].loop;
-        }
-    }
-    return NULL;
-}
-
 /* Said now and then, for it is so with every sync. */
 static void complain_of_missing(const struct assignment_action *action)
 {
@@ -100,32 +90,30 @@ static bool send_word(struct store_loop *loop, const struct catalog_word *word)
 }
 
 /* Repeated with each sync until the heir is held. */
-static void tell_heir(const struct held_collection *held, const struct assignment_action *action)
+static void tell_heir(struct server *server, const struct assignment_action *action)
 {
-    (void)send_word(loop_of_held(held, action->tablet),
+    (void)send_word(loop_of_store(server, action->store),
                     &(struct catalog_word){.tablet = action->tablet,
                                            .gone = true,
                                            .heirs = {action->left},
                                            .configuration = action->assigned->configuration});
 }
 
-static void perform(struct sync *sync,
-                    const struct held_collection *held,
-                    const struct assignment_action *action,
-                    bool complain)
+static void perform(struct server *server, const struct assignment_action *action, bool complain)
 {
+    struct store_loop *loop = loop_of_store(server, action->store);
     switch (action->kind) {
     case ASSIGNMENT_CREATE:
-        send_command(loop_of_store(sync->server, action->store), STORE_COMMAND_CREATE, action);
+        send_command(loop, STORE_COMMAND_CREATE, action);
         break;
     case ASSIGNMENT_SPLIT:
-        send_command(loop_of_held(held, action->tablet), STORE_COMMAND_SPLIT, action);
+        send_command(loop, STORE_COMMAND_SPLIT, action);
         break;
     case ASSIGNMENT_CONVERT:
-        tell_heir(held, action);
+        tell_heir(server, action);
         break;
     case ASSIGNMENT_DROP:
-        send_command(loop_of_held(held, action->tablet), STORE_COMMAND_DROP, action);
+        send_command(loop, STORE_COMMAND_DROP, action);
         break;
     case ASSIGNMENT_MISSING:
         if (complain) {
@@ -188,7 +176,7 @@ void sync_match_assignments(struct sync *sync)
     if (numbers != NULL && assignment_decide(sync->assignments, numbers, held.count, &sync->arena,
                                              &actions, &action_count) == STATUS_OK) {
         for (size_t i = 0; i < action_count; i++) {
-            perform(sync, &held, &actions[i], complain);
+            perform(sync->server, &actions[i], complain);
         }
         tell_replicas(sync, numbers, held.count, now_ns);
         sync->next_missing_ns = complain ? now_ns + SYNC_MISSING_NS : sync->next_missing_ns;

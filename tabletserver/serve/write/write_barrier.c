@@ -85,7 +85,7 @@ struct work *barrier_take_deferred(struct tablet_order *tablet)
 static void drop_stored(struct write_order *order, struct store_tablet *stored)
 {
     if (order->replicas != NULL) {
-        host_remove(replicas_host(order->replicas), stored);
+        host_drop(replicas_host(order->replicas), stored);
     }
     store_tablet_drop(order->store, stored);
 }

@@ -449,7 +449,7 @@ bool sim_host_may_remove(const struct sim_server *server,
 
 void sim_host_remove(struct sim_server *server, struct sim_tablet *tablet)
 {
-    host_remove(server->peers.host, sim_stored(tablet));
+    host_drop(server->peers.host, sim_stored(tablet));
 }
 
 void sim_host_refresh(struct sim_server *server)

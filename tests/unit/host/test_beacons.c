@@ -40,6 +40,7 @@ struct node {
     pthread_mutex_t lock;
     struct seen seen[EFFECTS_MAX];
     atomic_uint seen_count;
+    bool counts_on_nobody; /* where leases end is not looked at before the test does */
 };
 
 static void on_request(void *context,
@@ -73,7 +74,9 @@ static void on_effect(void *context, const struct lease_effect *effect)
         effect->tablet,
         effect->version,
         effect->at_ns,
-        atomic_load(&beacons_lease_end(node->beacons, effect->peer)->until_ns)};
+        node->counts_on_nobody
+            ? 0
+            : atomic_load(&beacons_lease_end(node->beacons, effect->peer)->until_ns)};
     atomic_store(&node->seen_count, count + 1);
 }
 
@@ -346,6 +349,51 @@ Test(beacons, a_peer_that_moves_is_found)
     WAIT_FOR(holds(&a, &b));
     cr_assert(beacons_set_peer(a.beacons, 2, NULL));
     WAIT_FOR(!holds(&a, &b));
+    node_close(&a);
+    node_close(&b);
+}
+
+/* b has moved, c has its address, and is the younger process.  (What c acknowledged was taken for b's: a counted on b,
+ * and took b itself for a process of before, for ever.) */
+Test(beacons, another_server_at_a_peers_address_is_not_taken_for_it)
+{
+    static struct node a = {.lease = &REAL};
+    static struct node b = {.lease = &REAL};
+    static struct node c = {.lease = &REAL};
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    node_open(&c, 3, 30);
+    (void)end_of(&a, &b);
+    cr_assert(beacons_set_peer(c.beacons, 1, a.address));
+    cr_assert(beacons_set_peer(a.beacons, 2, c.address));
+    int64_t until_ns = clock_monotonic_ns() + 3 * REAL.beacon_ns;
+    while (clock_monotonic_ns() < until_ns) {
+        cr_assert_not(holds(&a, &b));
+        clock_sleep_us(5000);
+    }
+    cr_assert_null(find_seen(&a, LEASE_EFFECT_PEER_RESTARTED));
+    cr_assert(beacons_set_peer(b.beacons, 1, a.address));
+    cr_assert(beacons_set_peer(a.beacons, 2, b.address));
+    WAIT_FOR(holds(&a, &b));
+    cr_assert_eq(find_seen(&a, LEASE_EFFECT_PEER_RESTARTED)->incarnation, 20);
+    node_close(&a);
+    node_close(&b);
+    node_close(&c);
+}
+
+/* Nobody counted on b when it said so; who has asked and comes to count on it now must not wait for the next to ask. */
+Test(beacons, what_was_confirmed_before_anybody_counted_on_a_peer_is_known)
+{
+    static struct node a = {.lease = &REAL, .counts_on_nobody = true};
+    static struct node b = {.lease = &REAL};
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    cr_assert(beacons_set_peer(b.beacons, 1, a.address));
+    cr_assert(beacons_set_peer(a.beacons, 2, b.address));
+    WAIT_FOR(holds(&b, &a));
+    uint64_t asked = beacons_ask(a.beacons);
+    clock_sleep_us(3 * REAL.beacon_ns / 1000);
+    WAIT_FOR(lease_end_is_confirmed(end_of(&a, &b), asked));
     node_close(&a);
     node_close(&b);
 }

@@ -526,3 +526,12 @@ Test(host_cluster, an_old_word_that_a_copy_may_go_is_passed_over)
     cr_assert(host_may_remove(peer->tablet, version + 1), "it has not heard that it is out");
     cr_assert(host_may_remove(peer->tablet, 0), "there is no such tablet any more");
 }
+
+/* Its beacons went on, and so did what it had promised for what it had dropped. */
+Test(host_cluster, a_member_that_drops_its_copy_gives_no_lease_for_it)
+{
+    struct node *node = &cluster.nodes[peer_of(primary_of_three())->self.server - 1];
+    host_drop(node->host, node->tablet);
+    node->tablet = NULL;
+    PUMP_UNTIL(&cluster, !is_member(node));
+}

@@ -137,10 +137,11 @@ static void node_close(struct node *node)
     lanes_destroy(node->lanes);
 }
 
-static bool send_to(struct node *from,
-                    struct replica_member to,
-                    uint64_t sequence,
-                    size_t size_bytes)
+static bool send_from(struct node *from,
+                      uint64_t from_store,
+                      struct replica_member to,
+                      uint64_t sequence,
+                      size_t size_bytes)
 {
     uint8_t *payload = memory_allocate(size_bytes + 1);
     memset(payload, (int)(sequence & 0xff), size_bytes + 1);
@@ -149,9 +150,17 @@ static bool send_to(struct node *from,
         .version = 1,
         .incarnation = 7,
         .entry = {.sequence = sequence, .version = 1, .payload = bytes_of(payload, size_bytes)}};
-    bool sent = lanes_send(from->lanes, 1, to, 5, &message);
+    bool sent = lanes_send(from->lanes, from_store, to, 5, &message);
     memory_free(payload);
     return sent;
+}
+
+static bool send_to(struct node *from,
+                    struct replica_member to,
+                    uint64_t sequence,
+                    size_t size_bytes)
+{
+    return send_from(from, 1, to, sequence, size_bytes);
 }
 
 static const struct replica_member STORE = {.server = 2, .store = 1};
@@ -230,6 +239,79 @@ Test(lanes, what_waits_is_bounded_on_both_sides)
     cr_assert_eq(b.disorder, 0);
     node_close(&a);
     node_close(&b);
+}
+
+/* Of those held: did one come from that store? */
+static bool has_held_of(struct node *node, uint64_t store)
+{
+    bool found = false;
+    pthread_mutex_lock(&node->mutex);
+    for (unsigned i = 0; i < node->held_count; i++) {
+        found = found || node->held[i]->batch.head.from.store == store;
+    }
+    pthread_mutex_unlock(&node->mutex);
+    return found;
+}
+
+static void let_go_of_oldest(struct node *node)
+{
+    pthread_mutex_lock(&node->mutex);
+    struct lanes_batch *oldest = node->held[0];
+    node->held_count--;
+    memmove(node->held, node->held + 1, node->held_count * sizeof(struct lanes_batch *));
+    pthread_mutex_unlock(&node->mutex);
+    lanes_batch_done(oldest);
+}
+
+/* A slice of one store waited until there was nothing of another one under way, which was never. */
+Test(lanes, a_large_batch_has_its_turn_beside_a_store_that_never_rests)
+{
+    static struct node a;
+    static struct node b;
+    node_open(&a, 1, 60000);
+    node_open(&b, 2, 60000);
+    atomic_store(&b.hold, true);
+    cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
+    cr_assert(send_from(&a, 1, STORE, 1, 10));
+    lanes_flush(a.lanes);
+    WAIT_FOR(held(&b) == 1);
+    cr_assert(send_from(&a, 2, STORE, 1, 2 * TRANSPORT_SMALL_BYTES_MAX));
+    lanes_flush(a.lanes);
+    for (uint64_t sequence = 2; sequence < 20 && !has_held_of(&b, 2); sequence++) {
+        uint64_t sent = lanes_look(a.lanes).batches_sent;
+        cr_assert(send_from(&a, 1, STORE, sequence, 10));
+        lanes_flush(a.lanes);
+        WAIT_FOR(held(&b) == 1 + lanes_look(a.lanes).batches_sent - sent);
+        let_go_of_oldest(&b); /* of two, or the only one: then the next may leave */
+        WAIT_FOR(held(&b) > 0);
+    }
+    cr_assert(has_held_of(&b, 2));
+    let_go_of_held(&b);
+    WAIT_FOR(lanes_look(b.lanes).batches_received == lanes_look(a.lanes).batches_sent);
+    node_close(&a);
+    node_close(&b);
+}
+
+/* It has moved, and c has its address; a hears of that later. */
+Test(lanes, another_server_that_answers_is_not_spoken_to)
+{
+    static struct node a;
+    static struct node b;
+    static struct node c;
+    node_open(&a, 1, 60000);
+    node_open(&b, 2, 60000);
+    node_open(&c, 3, 60000);
+    cr_assert_eq(lanes_set_peer(a.lanes, 2, c.address), STATUS_OK);
+    clock_sleep_us(300 * 1000);
+    cr_assert(send_to(&a, STORE, 1, 10));
+    lanes_flush(a.lanes);
+    clock_sleep_us(100 * 1000);
+    cr_assert_eq(lanes_look(c.lanes).batches_received, 0);
+    cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
+    WAIT_FOR(atomic_load(&b.items) == 1);
+    node_close(&a);
+    node_close(&b);
+    node_close(&c);
 }
 
 Test(lanes, who_does_not_answer_is_dialled_again_and_who_comes_back_is_found)

@@ -545,3 +545,29 @@ Test(lease, waits_for_what_was_promised_under_a_longer_grace)
     cr_assert_eq(effects.items[0].at_ns, 6500 * MS, "its own end later");
     lease_destroy(lease);
 }
+
+/* A tablet went from one store of this server to another, and the slower one is opened under a version of before.  (It
+ * ended the process.) */
+Test(lease, of_two_stores_that_promise_both_are_kept)
+{
+    struct lease *lease = make(7, 0);
+    greet(lease, 0);
+    struct lease_event later = about(LEASE_EVENT_GRANT, 100 * MS, 1);
+    later.version = 10;
+    (void)step(lease, later);
+    (void)step(lease, beacon(3000 * MS, 1, 3, 0));
+    (void)step(lease, about(LEASE_EVENT_GRANT, 3500 * MS, 1)); /* 5 */
+    struct lease_effects effects = step(lease, about(LEASE_EVENT_EXCEPT, 3600 * MS, 1));
+    cr_assert_eq(effects.count, 1);
+    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_EXCEPTED);
+    cr_assert_eq(effects.items[0].version, 5);
+    cr_assert_eq(effects.items[0].at_ns, 3500 * MS + SETTINGS.grace_ns);
+    lease_check(lease);
+    later.type = LEASE_EVENT_EXCEPT;
+    later.now_ns = 3700 * MS;
+    effects = step(lease, later);
+    cr_assert_eq(effects.items[0].version, 10);
+    cr_assert_eq(effects.items[0].at_ns, 3500 * MS + SETTINGS.grace_ns);
+    lease_check(lease);
+    lease_destroy(lease);
+}

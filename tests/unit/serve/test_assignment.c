@@ -345,3 +345,116 @@ Test(assignment, what_is_not_here_of_a_table_that_is_no_more_is_not_missed)
     cr_assert_eq(action_count, 1);
     cr_assert_eq(actions[0].kind, ASSIGNMENT_DROP);
 }
+
+/* --- two stores of one server ------------------------------------------------------------------- */
+
+/* Members are two other servers' stores, and this server's store `own`; 0: it is only to have one there, `wanted`. */
+static void note_placed(uint64_t own, uint64_t wanted)
+{
+    struct assigned_tablet placed = tablet_of(1, TABLET_SERVING);
+    placed.location.server = SERVER + 1;
+    placed.store = 90;
+    placed.configuration = (struct replica_configuration){
+        .version = 8,
+        .member_count = own != 0 ? 3 : 2,
+        .members = {{SERVER + 1, 90}, {SERVER + 2, 91}}};
+    if (own != 0) {
+        placed.configuration.members[2] = (struct replica_member){SERVER, own};
+    }
+    placed.goal.member_count = 1;
+    placed.goal.members[0] = (struct replica_member){SERVER, wanted};
+    note(placed);
+}
+
+static void note_removed_from(uint64_t store)
+{
+    note((struct assigned_tablet){.location = {.tablet = 1},
+                                  .store = store,
+                                  .removed = true,
+                                  .configuration = {.version = 8}});
+}
+
+static void decide_of(const struct assignment_held *held, size_t held_count)
+{
+    cr_assert_eq(assignment_decide(list, held, held_count, &arena, &actions, &action_count),
+                 STATUS_OK);
+}
+
+/* It stayed with two copies: the one that was let go stays until it has three, and kept the third from being made. */
+Test(assignment, a_copy_that_was_let_go_is_not_taken_for_one_in_another_store)
+{
+    const struct assignment_held let_go = {.tablet = 1, .store = 4, .version = 8};
+    const struct assignment_held unknown = {.tablet = 1, .store = 4, .version = 0};
+    note_placed(0, 3);
+    decide_of(&let_go, 1);
+    cr_assert_eq(action_count, 1);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_CREATE);
+    cr_assert_eq(actions[0].store, 3);
+    cr_assert(actions[0].as_learner);
+    decide_of(&unknown, 1);
+    cr_assert_eq(action_count, 0, "it may be the one that is meant");
+    const struct assignment_held both[] = {{1, 4, 8}, {1, 3, 8}};
+    decide_of(both, 2);
+    cr_assert_eq(action_count, 0);
+}
+
+/* The order was carried out on whichever came first, and the copy that counts was not told anything any more. */
+Test(assignment, a_removal_that_names_a_store_leaves_the_other_one_alone)
+{
+    const struct assignment_held both[] = {{1, 3, 7}, {1, 4, 7}};
+    note_placed(3, 3);
+    note_removed_from(4);
+    for (int i = 0; i < 2; i++) {
+        const struct assignment_held held[] = {both[i], both[1 - i]};
+        decide_of(held, 2);
+        cr_assert_eq(action_count, 1);
+        cr_assert_eq(actions[0].kind, ASSIGNMENT_DROP);
+        cr_assert_eq(actions[0].tablet, 1);
+        cr_assert_eq(actions[0].store, 4);
+    }
+    decide_of(&both[0], 1);
+    cr_assert_eq(action_count, 0, "it is gone");
+    note_removed_from(4);
+    note_placed(0, 4);
+    decide_of(&both[1], 1);
+    cr_assert_eq(action_count, 0, "it is wanted again");
+    note_removed_from(4);
+    decide_of(&both[1], 1);
+    cr_assert_eq(action_count, 1);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_DROP);
+}
+
+static uint64_t told_stores[8];
+static size_t told_count;
+
+static bool tell(void *context, const struct assigned_tablet *assigned, uint64_t store)
+{
+    (void)context;
+    cr_assert_eq(assigned->location.tablet, 1);
+    told_stores[told_count++] = store;
+    return store != 5;
+}
+
+static size_t tell_all(const struct assignment_held *held, size_t held_count)
+{
+    told_count = 0;
+    assignment_tell(list, held, held_count, tell, NULL);
+    return told_count;
+}
+
+/* Who came second was not told of a goal that changed. */
+Test(assignment, all_copies_of_a_tablet_are_told)
+{
+    const struct assignment_held both[] = {{1, 4, 8}, {1, 3, 8}};
+    const struct assignment_held deaf[] = {{1, 5, 8}, {1, 3, 8}};
+    note_placed(3, 3);
+    decide_of(both, 2);
+    cr_assert_eq(tell_all(both, 2), 2);
+    cr_assert_eq(told_stores[0], 4);
+    cr_assert_eq(told_stores[1], 3);
+    cr_assert_eq(tell_all(both, 2), 0);
+    note_removed_from(4);
+    assignment_list_tell_again(list, 0);
+    cr_assert_eq(tell_all(deaf, 2), 2, "the removal is of the other one");
+    cr_assert_eq(tell_all(deaf, 2), 2, "one of them has not heard it");
+}

@@ -146,6 +146,65 @@ Test(served_map, what_is_over_is_not_found_in_the_place_of_what_came_of_it)
     }
 }
 
+static struct served copy_in(struct fixture *store)
+{
+    struct served served = {.table = 1, .tablet = fixture_create(store, 7, "a", "m")};
+    cr_assert_eq(serving_create(&served.serving), STATUS_OK);
+    return served;
+}
+
+static void note_role(const struct served *copy, uint64_t version, enum replica_role role)
+{
+    serving_note(copy->serving, (struct serving_view){.version = version, .role = role});
+}
+
+static const struct store_tablet *found_at(const char *row)
+{
+    struct served served;
+    cr_assert(served_map_find(map, 1, bytes_of_text(row), &served));
+    served_release(&served);
+    return served.tablet;
+}
+
+static const struct store_tablet *found_before(const char *end)
+{
+    struct served served;
+    cr_assert(served_map_find_before(map, 1, bytes_of_text(end), &served));
+    served_release(&served);
+    return served.tablet;
+}
+
+/* After a start the one in the store that was opened last was found, though the other one led. */
+Test(served_map, of_two_copies_the_one_that_leads_is_found)
+{
+    static struct fixture other;
+    fixture_init(&other);
+    fixture_open(&other);
+    struct served copies[2] = {copy_in(&fixture), copy_in(&other)};
+    for (int first = 0; first < 2; first++) {
+        const struct served *leads = &copies[first];
+        const struct served *was_let_go = &copies[1 - first];
+        cr_assert_eq(served_map_replace(map, NULL, leads, 1), STATUS_OK);
+        cr_assert_eq(served_map_replace(map, NULL, was_let_go, 1), STATUS_OK);
+        note_role(leads, 8, REPLICA_PRIMARY);
+        note_role(was_let_go, 8, REPLICA_OUTSIDER);
+        cr_assert_eq(found_at("c"), leads->tablet);
+        cr_assert_eq(found_before("m"), leads->tablet);
+        note_role(was_let_go, 7, REPLICA_PRIMARY); /* it has not heard of that */
+        cr_assert_eq(found_at("c"), leads->tablet);
+        note_role(leads, 9, REPLICA_SECONDARY);
+        note_role(was_let_go, 9, REPLICA_OUTSIDER);
+        cr_assert_eq(found_at("c"), was_let_go->tablet, "neither leads: who came last");
+        cr_assert_eq(served_map_replace(map, was_let_go->tablet, NULL, 0), STATUS_OK);
+        cr_assert_eq(found_at("c"), leads->tablet);
+        cr_assert_eq(served_map_replace(map, leads->tablet, NULL, 0), STATUS_OK);
+    }
+    for (int i = 0; i < 2; i++) {
+        serving_unref(copies[i].serving);
+    }
+    fixture_deinit(&other);
+}
+
 Test(served_map, failing_for_memory_changes_nothing)
 {
     struct served served[] = {served_of(12, "m", "t"), served_of(11, "", "m")};

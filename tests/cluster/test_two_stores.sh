@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# A server with two stores is drained, and gets the tablets back when another server is lost: some of them in the other
+# store, beside the copy that was let go there.  All of them have two copies again; requests find the one that leads,
+# also after a restart; and what was let go is dropped, and not the copy that counts.
+[[ -n ${1:-} ]] && BUILD=$(cd "$1" && pwd)
+source "$(dirname "$0")/cluster.sh"
+keep=20
+settings=("memory_limit=64 MiB" "log_segment=1 MiB" "ballast=1 MiB" replicate=true "map_size=1 GiB")
+start_master replication.replicas=2 replication.min_in_sync=1 "replication.replace_after=3 s" \
+    "replication.keep_outsiders=$keep s" || exit 1
+start() {
+    local stores=()
+    [[ $1 == 3 ]] && stores=("stores=$WORK/disk1,$WORK/disk2")
+    start_server "$1" "${settings[@]}" "${stores[@]}" || exit 1
+}
+for n in 1 2 3; do start $n; done
+for _ in $(seq 600); do [[ $(ebt --json servers 2>/dev/null | grep -c '"alive":true') == 3 ]] && break; sleep 0.05; done
+
+await() { # WHAT SECONDS COMMAND...
+    local what=$1 seconds=$2 begun=$SECONDS
+    shift 2
+    until "$@"; do
+        ((SECONDS - begun < seconds)) || { bad "$what: not within $seconds s"; ebt tablets many; return 1; }
+        sleep 0.2
+    done
+    ok
+}
+address() { echo "tcp://127.0.0.1:$((PORT + $1))"; }
+tablets=16
+whole() { [[ $(ebt tablets many 2>/dev/null | grep -c "^[0-9].* 2/2 ") == "$tablets" ]]; }
+settled() { whole && ! ebt tablets many 2>/dev/null | grep -qE 'gone|leaves|joins'; }
+without_2() { settled && ! ebt tablets many 2>/dev/null | grep -q "$(address 2)"; }
+rows() { ebt --timeout 20 count many 2>/dev/null | grep -oE '^[0-9]+' | tail -n 1; }
+all_rows() { [[ $(rows) == "$tablets" ]]; }
+# Copies that server 3 has, and how many tablets these are.
+held() { curl -s "http://127.0.0.1:$((PORT + 103))/status" | grep -oE '"number":"[0-9]+","table"' | sort "$@" | wc -l; }
+has_more_than_one() { [[ $(held) -gt $(held -u) ]]; }
+has_one_of_each() { [[ $(held) == "$tablets" && $(held -u) == "$tablets" ]]; }
+
+splits=$(printf '%s,' b c d e f g h i j k l m n o p)
+ebt createtable many families=f "splits=${splits%,}" replicas=2 min-in-sync=1 || exit 1
+await "all have two copies" 60 whole
+for row in a b c d e f g h i j k l m n o p; do ebt --timeout 20 set many "$row" f:x=1 || bad "write $row"; done
+
+says "drain" 0 'it may be stopped for good' ebt --timeout 100 drain "$(address 3)"
+says "its end" 0 'takes replicas again' ebt drain "$(address 3)" --undo
+kill_hard server2
+await "all have two copies again" 60 without_2
+has_more_than_one && ok || bad "no tablet has two on one server"
+
+kill_hard server3
+start 3
+await "they have so after a restart" 60 settled
+kill_hard server1
+await "who is left serves all of it" 60 all_rows
+ebt --timeout 20 set many a2 f:x=1 && ok || bad "a write to the last server"
+ebt --timeout 20 deleterow many a2 && ok || bad "and its end"
+
+start 1
+start 2
+await "all have two copies at last" 90 settled
+await "what was let go is dropped" $((keep + 60)) has_one_of_each
+same "and nothing else" "$(settled && has_one_of_each && rows)" "$tablets"
+finish
