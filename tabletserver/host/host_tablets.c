@@ -173,7 +173,10 @@ void hosted_install(struct hosted *hosted, struct store_tablet *tablet)
     hosted_perform(hosted, &(struct replica_event){.type = REPLICA_EVENT_TICK});
     struct replica_event cut_off = {.type = REPLICA_EVENT_CUT_OFF,
                                     .present = hosted->host->cut_off};
+    struct replica_event stalled = {.type = REPLICA_EVENT_STALLED,
+                                    .present = hosted->host->stalled};
     hosted_step(hosted, &cut_off);
+    hosted_step(hosted, &stalled);
 }
 
 enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t min_in_sync)
