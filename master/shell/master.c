@@ -118,7 +118,8 @@ static enum status open_console(struct master *master, struct error *ret_error)
     };
     enum status status = console_open(&options, &master->console, ret_error);
     master->events_told = master->events.last_change;
-    if (status == STATUS_OK && master->reign != NULL) {
+    if (master->reign !=
+        NULL) { /* also where it failed: the reign's end gives them back, to an empty log */
         reign_take_events(master->reign, &master->events);
     }
     return status;
