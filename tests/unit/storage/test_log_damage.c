@@ -289,11 +289,8 @@ Test(log, a_hint_of_before_the_cut_is_void_until_the_log_has_reached_it)
     cr_assert(repair().cut);
     must_open();
     cr_assert_eq(owner.replayed, 70);
-    size_t before = statistics().segment_count;
     log_release(store_log, positions[69]);
-    while (statistics().segment_count == before) {
-        usleep(1000);
-    }
+    wait_released_to(positions[69]);
     shut();
     while (segment_of(positions[owner.first_expected]) < segment_of(positions[69])) {
         owner.first_expected++;
