@@ -315,4 +315,14 @@ __attribute__((unused)) static uint64_t put_unsynced(uint64_t i, size_t payload_
     return position;
 }
 
+/* Its anchor is to be there. */
+__attribute__((unused)) static enum status repair_with(uint64_t synced_position_hint,
+                                                       const struct log_repair_judge *judge,
+                                                       struct log_repair *ret_result)
+{
+    const struct log_repair_options what = {
+        .folder = folder, .synced_position_hint = synced_position_hint, .judge = judge};
+    return log_repair(&what, ret_result, &error);
+}
+
 #endif /* TESTS_SUPPORT_LOG_FIXTURE_H */
