@@ -6,7 +6,7 @@
 source "$(dirname "$0")/cluster.sh"
 GATEWAY=$BUILD/gateway/edubba-gateway
 HTTP=http://127.0.0.1:$((PORT + 150))
-if [[ ! -x $GATEWAY ]]; then echo "the gateway was not built"; echo "0 passed, 0 failed, 1 skipped"; exit 0; fi
+if [[ ! -x $GATEWAY ]]; then echo "skipped: the gateway was not built"; echo "0 passed, 0 failed, 1 skipped"; exit 0; fi
 
 # field NUMBER TEXT: a field of bytes, as printf takes it; at most 127 bytes.
 field() { printf '\\x%02x\\x%02x%s' $(($1 << 3 | 2)) ${#2} "$2"; }

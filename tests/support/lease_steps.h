@@ -42,4 +42,51 @@ __attribute__((unused)) static void meet(struct lease *lease, int64_t now_ns, ui
     cr_assert_eq(effects.count, 0);
 }
 
+__attribute__((unused)) static struct lease_event about(enum lease_event_type type,
+                                                        int64_t now_ns,
+                                                        uint64_t tablet)
+{
+    return (struct lease_event){.type = type,
+                                .now_ns = now_ns,
+                                .peer = 2,
+                                .tablet = tablet,
+                                .version = 5,
+                                .incarnation = 3};
+}
+
+__attribute__((unused)) static struct lease_event beacon(int64_t now_ns,
+                                                         uint64_t number,
+                                                         uint64_t incarnation,
+                                                         uint64_t seen)
+{
+    return (struct lease_event){
+        .type = LEASE_EVENT_BEACON,
+        .now_ns = now_ns,
+        .peer = 2,
+        .beacon = {
+            .number = number, .incarnation = incarnation, .exceptions_seen = seen, .seen_of = 7}};
+}
+
+/* Meet peer 2, and hear of its process 3. */
+__attribute__((unused)) static void greet(struct lease *lease, int64_t now_ns)
+{
+    meet(lease, now_ns, 2);
+    struct lease_effects effects = step(lease, beacon(now_ns, 0, 3, 0));
+    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_PEER_RESTARTED);
+    cr_assert_eq(effects.items[0].incarnation, 3);
+}
+
+__attribute__((unused)) static struct lease_event answer(int64_t now_ns,
+                                                         uint64_t number,
+                                                         uint64_t incarnation)
+{
+    return (struct lease_event){.type = LEASE_EVENT_ACKNOWLEDGEMENT,
+                                .now_ns = now_ns,
+                                .peer = 2,
+                                .acknowledgement = {.number = number,
+                                                    .beacon_incarnation = 7,
+                                                    .incarnation = incarnation,
+                                                    .gives_lease = true}};
+}
+
 #endif /* TESTS_SUPPORT_LEASE_STEPS_H */

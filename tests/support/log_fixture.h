@@ -201,14 +201,6 @@ __attribute__((unused)) static struct log_statistics statistics(void)
     return result;
 }
 
-/* The keeper has made a segment ready ahead, and rests. */
-__attribute__((unused)) static void wait_ready(void)
-{
-    while (statistics().segment_count < 2) {
-        usleep(1000);
-    }
-}
-
 /* ---- files, from outside ---- */
 
 __attribute__((unused)) static uint64_t segment_of(uint64_t position)
@@ -228,6 +220,29 @@ __attribute__((unused)) static struct file open_segment(uint64_t number)
     cr_assert_eq(log_segment_path(path, folder, LOG_SEGMENT_PREFIX, number, NULL), STATUS_OK);
     cr_assert_eq(file_open(path, &file, NULL), STATUS_OK);
     return file;
+}
+
+static bool is_ready(void)
+{
+    struct log_statistics now = statistics();
+    return segment_of(now.first_position) + now.segment_count > segment_of(now.next_position) + 1;
+}
+
+/* The keeper has made a segment ready ahead, and rests. */
+__attribute__((unused)) static void wait_ready(void)
+{
+    while (!is_ready()) {
+        usleep(1000);
+    }
+}
+
+/* All is released that can be before this position, where a batch begins in its segment.  (One goes after the other: that
+ * some are gone says nothing of the rest.) */
+__attribute__((unused)) static void wait_released_to(uint64_t position)
+{
+    while (segment_of(statistics().first_position) < segment_of(position)) {
+        usleep(1000);
+    }
 }
 
 /* Read or write the stream where no segment boundary is crossed. */
@@ -298,6 +313,16 @@ __attribute__((unused)) static uint64_t put_unsynced(uint64_t i, size_t payload_
     owner.failures = 0;
     owner.synced_after_failure = false;
     return position;
+}
+
+/* Its anchor is to be there. */
+__attribute__((unused)) static enum status repair_with(uint64_t synced_position_hint,
+                                                       const struct log_repair_judge *judge,
+                                                       struct log_repair *ret_result)
+{
+    const struct log_repair_options what = {
+        .folder = folder, .synced_position_hint = synced_position_hint, .judge = judge};
+    return log_repair(&what, ret_result, &error);
 }
 
 #endif /* TESTS_SUPPORT_LOG_FIXTURE_H */

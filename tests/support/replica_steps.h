@@ -251,4 +251,28 @@ __attribute__((unused)) static void wish(struct steps *steps, uint32_t count, ui
     step(steps, goal);
 }
 
+__attribute__((unused)) static void taught(struct steps *steps,
+                                           uint64_t server,
+                                           uint64_t version,
+                                           uint64_t sequence)
+{
+    struct replica_event event = {.type = REPLICA_EVENT_TEACHING,
+                                  .from = store_of(server),
+                                  .sequence = sequence,
+                                  .version = version,
+                                  .incarnation = PEER + server};
+    step(steps, event);
+    event.type = REPLICA_EVENT_TAUGHT;
+    step(steps, event);
+}
+
+__attribute__((unused)) static void opened_as_learner(struct steps *steps,
+                                                      uint64_t server,
+                                                      uint64_t version)
+{
+    received(steps, server,
+             (struct replica_message){
+                 .type = REPLICA_OPENED, .version = version, .opener = SELF, .as_learner = true});
+}
+
 #endif /* TESTS_SUPPORT_REPLICA_STEPS_H */

@@ -53,7 +53,7 @@ enum status store_conversion_replay(struct store_tablet *parent,
 enum status store_merge_write(struct store_job *job); /* work thread */
 void store_merge_finish(struct store_job *job);       /* loop */
 
-/* --- store_slice_write.c -------------------------------------------------------------------------- */
+/* --- store_slice_take.c, store_slice_write.c, store_slice_follow.c: see store_lesson.h --------------- */
 
 /* The first slice of a child: the base has the child only when its parent ends there.  Taught before, it
  * would be made once more by a replay of CONVERSION, and what it was taught would be written over. */

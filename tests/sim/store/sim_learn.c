@@ -6,7 +6,7 @@
 #include "tests/sim/store/sim_store.h"
 
 /*
- * The learner's side of production's store_slice.h, as storage/store_slice_write.c does it: each slice is
+ * The learner's side of production's store_slice.h, as storage/copies/store_slice_write.c does it: each slice is
  * one transaction of the base, in memory it follows when that is durable.  While it is taught nothing of the
  * tablet is flushed here: what it has counts for nothing anyway until it is whole.
  */

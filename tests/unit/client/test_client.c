@@ -61,9 +61,9 @@ Test(client, a_master_that_listens_is_waited_for)
     cr_assert_eq(listen(listening, 16), 0);
     (void)snprintf(masters, sizeof masters, "tcp://127.0.0.1:1,tcp://127.0.0.1:%d",
                    ntohs(address.sin_port));
-    /* That it listens is found out within the first second, also where the machine is busy. */
-    int64_t took_ms = open_in_vain(masters, 1500, 3500);
-    cr_assert(took_ms >= 3400, "%ld", (long)took_ms);
+    /* That it listens is found out by then, also where the machine is busy. */
+    int64_t took_ms = open_in_vain(masters, 4000, 6000);
+    cr_assert(took_ms >= 5900, "%ld", (long)took_ms);
     (void)close(listening);
 }
 

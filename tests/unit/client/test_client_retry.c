@@ -2,6 +2,8 @@
 #include "tests/support/client_session.h"
 
 #define EXPECTED_BYTES 160
+#define ATTEMPTS       8
+#define DEADLINE_MS    4000 /* on a busy machine as well what is to come before it comes */
 
 /* --- exactly once ----------------------------------------------------------------------------- */
 
@@ -169,12 +171,12 @@ Test(client, a_deadline_ends_the_wait_and_a_late_answer_does_no_harm)
     SET(session, holds, true);
     int64_t began_ns = clock_monotonic_ns();
     for (int i = 0; i < 8; i++) {
-        submit_add_for(&session, 1, 1, 1000, &outcomes[i]);
+        submit_add_for(&session, 1, 1, DEADLINE_MS, &outcomes[i]);
         wait_until(session.fake, &session.fake->held_count, i < 4 ? i + 1 : 4);
     }
     edubba_drain(session.client);
     int64_t took_ms = (clock_monotonic_ns() - began_ns) / 1000000;
-    cr_assert(took_ms >= 1000 && took_ms < 20000, "%ld", (long)took_ms);
+    cr_assert(took_ms >= DEADLINE_MS && took_ms < 60000, "%ld", (long)took_ms);
     for (int i = 0; i < 8; i++) {
         cr_assert_eq(outcomes[i].completions, 1);
         cr_assert_eq(outcomes[i].code, EDUBBA_DEADLINE_EXCEEDED);
@@ -197,7 +199,7 @@ Test(client, a_deadline_names_the_last_trouble)
 {
     struct session session = open_session();
     SET(session, unavailable_left, 1 << 30);
-    submit_add_for(&session, 1, 1, 200, &outcomes[0]);
+    submit_add_for(&session, 1, 1, DEADLINE_MS, &outcomes[0]);
     edubba_drain(session.client);
     cr_assert_eq(outcomes[0].code, EDUBBA_DEADLINE_EXCEEDED);
     cr_assert_not_null(strstr(outcomes[0].text, "; the last attempt: memory is full"), "%s",
@@ -205,7 +207,7 @@ Test(client, a_deadline_names_the_last_trouble)
     assert_waited_for(outcomes[0].text, session.fake->servers[1].address);
     fake_move(session.fake, "row00001", 0);
     SET(session, unavailable_left, 0);
-    submit_add_for(&session, 1, 1, 200, &outcomes[1]);
+    submit_add_for(&session, 1, 1, DEADLINE_MS, &outcomes[1]);
     edubba_drain(session.client);
     cr_assert_eq(outcomes[1].code, EDUBBA_DEADLINE_EXCEEDED);
     cr_assert_not_null(strstr(outcomes[1].text, "no server"), "%s", outcomes[1].text);
@@ -217,11 +219,14 @@ Test(client, a_deadline_names_the_last_trouble)
 Test(client, a_deadline_names_the_master_that_was_asked_where_the_row_is)
 {
     struct session session = open_session();
+    int i = 0;
     SET(session, is_frozen[0], true);
-    submit_add_for(&session, 1, 1, 200, &outcomes[0]);
-    edubba_drain(session.client);
-    cr_assert_eq(outcomes[0].code, EDUBBA_DEADLINE_EXCEEDED);
-    assert_waited_for(outcomes[0].text, session.fake->servers[0].address);
+    do { /* others are asked after two seconds; on a busy machine it may not be asked by then */
+        submit_add_for(&session, 1, 1, 1500, &outcomes[i]);
+        edubba_drain(session.client);
+        cr_assert_eq(outcomes[i].code, EDUBBA_DEADLINE_EXCEEDED);
+    } while (GET(session, frozen_count) == 0 && ++i < ATTEMPTS);
+    assert_waited_for(outcomes[i].text, session.fake->servers[0].address);
     close_session(&session);
 }
 
@@ -233,7 +238,7 @@ Test(client, a_deadline_of_what_only_a_master_does_names_it_and_how_long_it_was_
     size_t count = 0;
     char silent[EXPECTED_BYTES];
     SET(session, is_frozen[0], true);
-    edubba_thread_deadline(2300);
+    edubba_thread_deadline(3500);
     cr_assert_eq(edubba_list_servers(session.client, &servers, &count, &error),
                  EDUBBA_DEADLINE_EXCEEDED);
     edubba_thread_deadline(0);
@@ -451,10 +456,11 @@ Test(client, a_master_that_is_away_is_told_with_how_long_it_has_been_waited_for)
     char **names = NULL;
     transport_listener_close(session.fake->servers[0].listener, 0);
     session.fake->servers[0].listener = NULL;
-    edubba_thread_deadline(1500);
+    edubba_thread_deadline(DEADLINE_MS);
     cr_assert_eq(edubba_list_tables(session.client, &names, &error), EDUBBA_DEADLINE_EXCEEDED);
     cr_assert_geq(told.count, 3);
-    cr_assert(told.waited_ms >= 700 && told.waited_ms <= 1500, "%u", told.waited_ms);
+    cr_assert(told.waited_ms >= DEADLINE_MS / 4 && told.waited_ms <= DEADLINE_MS, "%u",
+              told.waited_ms);
     cr_assert_not_null(strstr(told.text, session.fake->servers[0].address), "%s", told.text);
     cr_assert_not_null(strstr(error.text, told.text), "%s ends with %s", error.text, told.text);
     close_session(&session);

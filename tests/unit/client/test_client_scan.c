@@ -267,12 +267,12 @@ Test(client, a_scan_that_hears_nothing_ends_by_its_deadline)
     struct edubba_scan *scan = NULL;
     struct edubba_error error;
     const struct edubba_row *row = NULL;
-    struct edubba_scan_options options = {.deadline_ms = 200};
+    struct edubba_scan_options options = {.deadline_ms = 3000}; /* it has asked by then */
     SET(session, scan_is_silent, true);
     cr_assert_eq(edubba_scan_open(session.table, &options, &scan, &error), EDUBBA_OK);
     cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_DEADLINE_EXCEEDED);
     cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_DEADLINE_EXCEEDED);
-    cr_assert_not_null(strstr(error.text, "no row within 200 ms waiting for "), "%s", error.text);
+    cr_assert_not_null(strstr(error.text, "no row within 3000 ms waiting for "), "%s", error.text);
     cr_assert_not_null(strstr(error.text, session.fake->servers[1].address), "%s", error.text);
     edubba_scan_close(scan);
     close_session(&session);

@@ -107,7 +107,7 @@ Test(rpc_stream, a_cancellation_is_told_once)
     rpc_client_free(&call);
     while (atomic_load(&service.cancelled) == 0) {
         (void)rpc_client_step(&client, 1);
-        cr_assert_lt(clock_monotonic_ns() - begin_ns, INT64_C(10000000000));
+        cr_assert_lt(clock_monotonic_ns() - begin_ns, INT64_C(1000000) * WAIT_MS);
     }
     WAIT_FOR(atomic_load(&service.ended) == 1);
     clock_sleep_us(50000);
@@ -119,7 +119,8 @@ Test(rpc_stream, a_cancellation_is_told_once)
 Test(rpc_stream, a_deadline_that_passes_is_a_cancellation)
 {
     char text[256];
-    struct rpc_client_request request = {.path = "/test.Test/Hold", .deadline_ms = 300};
+    /* On a busy machine as well the call is there before it passes. */
+    struct rpc_client_request request = {.path = "/test.Test/Hold", .deadline_ms = 3000};
     service_begin(&service, &client);
     cr_assert_eq(ask(&client, &request, text, sizeof text), GRPC_STATUS_DEADLINE_EXCEEDED);
     WAIT_FOR(atomic_load(&service.ended) == 1);

@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/io/clock.h"
 #include "common/io/signals.h"
 
-#define EXIT_CLOSED 7
+#define EXIT_CLOSED  7
+#define ATTEMPTS_MAX 20
 
 struct daemon {
     pid_t process;
@@ -132,17 +134,30 @@ Test(signals, a_second_one_ends_it_while_it_closes_too)
     cr_assert_eq(end_of(&daemon), 128 + SIGTERM);
 }
 
-/* As timeout(1) does. */
-Test(signals, the_same_once_more_within_a_second_is_one)
+/* Its exit code, and whether all of it was within a second. */
+static int end_by_the_same_twice(bool *ret_within_a_second)
 {
     struct daemon daemon = start();
+    int64_t begun_ns = clock_monotonic_ns();
     cr_assert_eq(kill(daemon.process, SIGTERM), 0);
     cr_assert_eq(hear(daemon.words), 's');
     cr_assert_eq(kill(daemon.process, SIGTERM), 0);
-    order(&daemon, 'c');
-    cr_assert_eq(hear(daemon.words), 'c');
     order(&daemon, 'e');
-    cr_assert_eq(end_of(&daemon), EXIT_CLOSED);
+    int code = end_of(&daemon);
+    *ret_within_a_second = clock_monotonic_ns() - begun_ns < SIGNALS_SECOND_AFTER_NS;
+    return code;
+}
+
+/* As timeout(1) does.  Where the machine lets a second pass it is another one: then it is tried again. */
+Test(signals, the_same_once_more_within_a_second_is_one)
+{
+    bool within_a_second = false;
+    int code = end_by_the_same_twice(&within_a_second);
+    for (int attempt = 1; !within_a_second; attempt++) {
+        cr_assert_lt(attempt, ATTEMPTS_MAX, "it takes a second each time");
+        code = end_by_the_same_twice(&within_a_second);
+    }
+    cr_assert_eq(code, EXIT_CLOSED);
 }
 
 Test(signals, what_closes_by_itself_is_not_told_to)

@@ -45,6 +45,21 @@ Test(transport, carries_many_requests_at_a_time)
     transport_listener_close(service.listener, 0);
 }
 
+static atomic_bool reading_is_held;
+
+/* While it is held nothing more is read from the connection. */
+static void hold_reading(void *context,
+                         const struct transport_request *request,
+                         struct transport_reply *reply)
+{
+    service_on_request(context, request, reply);
+    while (atomic_load(&reading_is_held)) {
+        clock_sleep_us(200);
+    }
+}
+
+/* Both are under way before anything of them is read, or the large one could be through before the small
+ * one is sent. */
 Test(transport, carries_large_messages_and_small_ones_pass_them)
 {
     static struct service service;
@@ -54,13 +69,23 @@ Test(transport, carries_large_messages_and_small_ones_pass_them)
     for (size_t i = 0; i < size_bytes; i++) {
         big[i] = (uint8_t)(i * 31 >> 7);
     }
-    service_open(&service);
+    struct transport_listener_options options = service_options(&service);
+    options.on_request = hold_reading;
+    service_open_with(&service, &options);
     caller_open(&caller, service.address);
+    atomic_store(&service.hold, true);
+    atomic_store(&reading_is_held, true);
+    cr_assert_eq(caller_send(&caller, bytes_of_text("at which reading stops")), STATUS_OK);
+    WAIT_FOR(service.requests == 1);
+    atomic_store(&service.hold, false);
     cr_assert_eq(caller_send(&caller, bytes_of(big, size_bytes)), STATUS_OK);
     cr_assert_eq(caller_send(&caller, bytes_of_text("small")), STATUS_OK);
+    atomic_store(&reading_is_held, false);
     WAIT_FOR(caller.responses == 2);
     cr_assert_lt(caller.first_response_bytes, 100, "the small one comes back first");
     cr_assert_gt(caller.response_bytes, size_bytes);
+    transport_reply_fail(service.held[0], STATUS_OK, "");
+    WAIT_FOR(caller.responses == 3);
     cr_assert_eq(caller.wrong, 0);
     memory_free(big);
     transport_connection_close(caller.connection);
@@ -168,9 +193,12 @@ Test(transport, tells_of_cancellation_once)
     transport_connection_cancel(caller.connection, 1);
     transport_connection_cancel(caller.connection, 1);
     transport_connection_cancel(caller.connection, 4711);
-    WAIT_FOR(service.cancelled == 1);
+    cr_assert_eq(caller_send_number(&caller), STATUS_OK);
+    WAIT_FOR(service.requests == 2); /* it has heard all three */
+    cr_assert_eq(service.cancelled, 1);
     transport_reply_fail(service.held[0], STATUS_CANCELLED, "cancelled");
-    WAIT_FOR(caller.responses == 1);
+    transport_reply_fail(service.held[1], STATUS_OK, "");
+    WAIT_FOR(caller.responses == 2);
     cr_assert_eq(service.cancelled, 1);
     transport_connection_close(caller.connection);
     transport_listener_close(service.listener, 0);

@@ -119,12 +119,14 @@ static void ask_and_read_nothing(int hoarders[HOARDERS])
     }
 }
 
-/* Nothing asked for, nothing queued for several looks on end, however slow the machine. */
+#define STILL_LOOKS 25 /* a thread may get no processor for some two seconds */
+
+/* Nothing asked for, nothing queued for many looks on end. */
 static uint64_t wait_until_nothing_moves(void)
 {
     uint64_t queued_bytes = transport_budget_queued_bytes();
     unsigned requests = service.requests;
-    for (int still = 0; still < 5; still++) {
+    for (int still = 0; still < STILL_LOOKS; still++) {
         clock_sleep_us(100000);
         if (transport_budget_queued_bytes() != queued_bytes || service.requests != requests) {
             queued_bytes = transport_budget_queued_bytes();

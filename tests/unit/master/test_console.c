@@ -210,13 +210,8 @@ Test(console, bad_questions_are_told_why)
 
 Test(console, a_table_that_is_not_there_is_another_thing_than_one_without_load)
 {
-    for (int i = 0; i < 1000; i++) { /* until the tables were listed */
-        ask("/api/v1/heat?table=T");
-        if (strstr(answer, "table 'T' is there") != NULL) {
-            break;
-        }
-        usleep(10000);
-    }
+    /* Until the tables were listed. */
+    WAIT_FOR((ask("/api/v1/heat?table=T"), strstr(answer, "table 'T' is there") != NULL));
     says("/api/v1/heat?table=T", 404, "table 'T' is there, and has had no load so far");
     says("/api/v1/heat?table=NOWHERE", 404, "there is no table 'NOWHERE'");
     says("/api/v1/heat?table=99", 404, "there is no table '99'");
@@ -257,14 +252,7 @@ Test(console, load_is_seen_within_seconds)
     load(1000);
     says("/api/v1/load", 200, "\"tablet\":\"11\"");
     cr_assert(strstr(answer, "\"reads\":1000,") != NULL, "%s", answer);
-    for (int i = 0; i < 300; i++) {
-        ask("/api/v1/heat?table=T&last_s=60");
-        if (strstr(answer, "\"total\":1000,") != NULL) {
-            break;
-        }
-        usleep(50000);
-    }
-    cr_assert(strstr(answer, "\"total\":1000,") != NULL, "%s", answer);
+    WAIT_FOR((ask("/api/v1/heat?table=T&last_s=60"), strstr(answer, "\"total\":1000,") != NULL));
     cr_assert(strstr(answer, "\"name\":\"T\"") != NULL);
 }
 
@@ -273,10 +261,7 @@ Test(console, a_call_waits_for_the_catalog_and_nobody_else_does)
 {
     atomic_store(&holds, true);
     int raw = ask_raw("/api/v1/tablets?table=T", "localhost", "");
-    for (int i = 0; i < 1000 && atomic_load(&waiting) == NULL; i++) {
-        usleep(5000);
-    }
-    cr_assert_not_null(atomic_load(&waiting));
+    WAIT_FOR(atomic_load(&waiting) != NULL);
     says("/api/v1/cluster", 200, "active");
     reply(atomic_load(&waiting));
     hear(raw);
@@ -297,9 +282,7 @@ Test(console, the_end_waits_for_calls)
     struct error error = {0};
     atomic_store(&holds, true);
     int raw = ask_raw("/api/v1/tablets?table=T", "localhost", "");
-    for (int i = 0; i < 1000 && atomic_load(&waiting) == NULL; i++) {
-        usleep(5000);
-    }
+    WAIT_FOR(atomic_load(&waiting) != NULL);
     cr_assert_eq(pthread_create(&closer, NULL, close_server, &closed), 0);
     usleep(200000);
     cr_assert_not(atomic_load(&closed));

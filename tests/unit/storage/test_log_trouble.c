@@ -5,13 +5,6 @@ TestSuite(log, .init = begin, .fini = finish, .timeout = 300);
 
 /* ---- release ---- */
 
-static void wait_first_position(uint64_t position)
-{
-    while (statistics().first_position < position) {
-        usleep(1000);
-    }
-}
-
 Test(log, released_segments_are_recycled_and_never_replayed)
 {
     const uint64_t count = 600;
@@ -21,7 +14,7 @@ Test(log, released_segments_are_recycled_and_never_replayed)
         positions[i] = put(i, 2000);
         log_release(store_log, positions[i >= 50 ? i - 50 : 0]);
     }
-    wait_first_position(positions[count - 51] - SEGMENT_BYTES);
+    wait_released_to(positions[count - 51]);
     cr_assert_leq(statistics().segment_count, 5);
     cr_assert_gt(segment_of(positions[count - 1]), 15);
     shut();
@@ -79,7 +72,7 @@ Test(log, a_release_inside_a_batch_keeps_that_batch)
     must_open();
     put(0, 100);
     uint64_t large = put(1, 3 * SEGMENT_BYTES);
-    put(2, 100);
+    uint64_t behind = put(2, 100);
     log_release(store_log, large + SEGMENT_BYTES);
     put(3, 100);
     usleep(50000);
@@ -87,7 +80,7 @@ Test(log, a_release_inside_a_batch_keeps_that_batch)
     must_open();
     cr_assert_eq(owner.replayed, 4);
     log_release(store_log, statistics().synced_position);
-    wait_first_position(large + 2 * SEGMENT_BYTES);
+    wait_released_to(behind);
     shut();
     owner.first_expected = 2;
     must_open();
@@ -233,7 +226,7 @@ Test(log, without_descriptors_releasing_waits)
     log_release(store_log, put(count + 1, 40000));
     put(count + 2, 40000);
     log_release(store_log, put(count + 3, 40000));
-    wait_first_position(last);
+    wait_released_to(last);
     shut();
     cr_assert_eq(owner.failures, 0, "%s", owner.error.text);
 }

@@ -10,6 +10,7 @@
 #include "tests/support/forked.h"
 
 #include "common/base/memory.h"
+#include "tests/support/skip.h"
 #include "tests/support/store_fixture.h"
 
 static struct fixture fixture;
@@ -307,7 +308,7 @@ Test(store_faults, full_disk_refuses_writes_and_heals)
     fixture_init(&fixture);
     if (mount("tmpfs", fixture.folder, "tmpfs", 0, "size=48m") != 0) {
         (void)rmdir(fixture.folder);
-        cr_skip_test("mounting a tmpfs is not permitted here: %s", strerror(errno));
+        test_skip("mounting a tmpfs is not permitted here: %s", strerror(errno));
     }
     fixture.settings.memtable_limit_bytes = 1 << 20;
     fixture.settings.memory_limit_bytes = 8 << 20;
@@ -426,7 +427,7 @@ Test(store_faults, full_disk_heals_by_deleting_rows)
     fixture_init(&fixture);
     if (mount("tmpfs", fixture.folder, "tmpfs", 0, "size=40m") != 0) {
         (void)rmdir(fixture.folder);
-        cr_skip_test("mounting a tmpfs is not permitted here: %s", strerror(errno));
+        test_skip("mounting a tmpfs is not permitted here: %s", strerror(errno));
     }
     fixture.settings.memtable_limit_bytes = 1 << 20;
     fixture.settings.memory_limit_bytes = 4 << 20;
