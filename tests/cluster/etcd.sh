@@ -55,7 +55,7 @@ etcd_begin() {
         ETCD_CLUSTER+=${ETCD_CLUSTER:+,}m$n=http://127.0.0.1:$((PORT + 70 + n))
     done
     for n in 1 2 3; do etcd_member $n; done
-    for n in $(seq 200); do
+    for n in $(seq 1200); do
         [[ -n $(etcd_leader) ]] && return
         sleep 0.1
     done
@@ -74,7 +74,7 @@ start_master_on_etcd() {
 # The number of the active master, waited for.
 active_master() {
     local port
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         port=$(ebt masters 2>/dev/null | awk '$2 == "active" { sub(/.*:/, "", $1); print $1; exit }')
         [[ -n $port ]] && { echo $((port - PORT - 20)); return; }
         sleep 0.05

@@ -144,10 +144,23 @@ says "good files" 0 '' "$SERVER" --config "$ROOT/conf/tabletserver.conf" --check
 says "good files" 0 '' "$MASTER" --config "$ROOT/conf/master.conf" --check-config
 # keys DAEMON: all that it knows
 keys() { "$1" --help | sed -nE 's/^  ([a-z_.]+) = .*$/\1/p'; }
-same "the file with all defaults names every key of balancing" "$(keys "$MASTER" | grep '^balance\.' | sed 's/.*\.//' |
-    while read -r key; do grep -qE "^#    $key = " "$ROOT/conf/master.conf" || echo "$key"; done)" ""
-same "and docs/configuration.md, too" "$(keys "$MASTER" | grep '^balance\.' |
-    while read -r key; do grep -qF "\`$key\`" "$ROOT/docs/configuration.md" || echo "$key"; done)" ""
+# settings_of FILE: the keys that stand there, commented out, with the groups they are in
+settings_of() {
+    awk '/^#[a-z_]+ = \{$/ { group = substr($1, 2) "."; next }
+        /^#\};/ { group = "" }
+        /^#[a-z_]+ = \{.+\};$/ { name = substr($1, 2); while (match($0, /[{;] *[a-z_]+ = /)) { key = substr($0, RSTART, RLENGTH); gsub(/[^a-z_]/, "", key); print name "." key; $0 = substr($0, RSTART + RLENGTH) }; next }
+        group != "" && /^#    [a-z_]+ = / { print group $2 }
+        group == "" && /^#[a-z_]+ = / { print substr($1, 2) }' "$1" | sort
+}
+# settings_told DAEMON: those that the tables of its section of docs/configuration.md name
+settings_told() {
+    sed -n "/^## $1\$/,/^## /p" "$ROOT/docs/configuration.md" | awk -F '|' '/^\|/ && NF > 4 { print $2 }' | grep -oE '`[a-z_.]+`' | tr -d '`' | sort
+}
+for daemon in master tabletserver; do
+    program=$BUILD/$daemon/edubba-$daemon
+    same "conf/$daemon.conf has every key, and no other" "$(settings_of "$ROOT/conf/$daemon.conf")" "$(keys "$program" | sort)"
+    same "and docs/configuration.md, too" "$(settings_told "edubba-$daemon")" "$(keys "$program" | sort)"
+done
 same "there are some" "$(($(keys "$MASTER" | grep -c '^balance\.') >= 29))" 1
 sed -E 's/^#(.* = .*|\};|[a-z]+ = \{)$/\1/' "$ROOT/conf/master.conf" | grep -v '^#' | sed -n '/^balance = {/,/^};/p' >"$WORK/balance.conf"
 says "what stands there is allowed" 0 'good' "$MASTER" --config "$WORK/balance.conf" --check-config

@@ -11,7 +11,7 @@ start_master balance.split_percent=2 "balance.split_after=2 s" "balance.split_af
     balance.impact_permille=50 || exit 1
 for n in 1 2 3; do start_server $n replicate=true || exit 1; done
 alive() { ebt --json servers 2>/dev/null | grep -c '"alive":true'; }
-for _ in $(seq 200); do [[ $(alive) -ge 3 ]] && break; sleep 0.05; done
+for _ in $(seq 1200); do [[ $(alive) -ge 3 ]] && break; sleep 0.05; done
 same "servers" "$(alive)" 3
 
 # run TABLE SECONDS: reads of all its rows at a steady rate; what failed of them
@@ -29,7 +29,7 @@ says "a word that is no table" 2 'follow=true' ebt events foo=bar
 "$BUILD/client/load/edubba-load" --quiet load read --table T --records 20000 >/dev/null || bad "load"
 "$BUILD/client/load/edubba-load" --quiet load read --table PINNED --records 20000 >/dev/null || bad "load"
 ebt pin PINNED on
-for _ in $(seq 300); do events PINNED | grep -q '"outcome":"under_way"' || break; sleep 0.1; done
+for _ in $(seq 600); do events PINNED | grep -q '"outcome":"under_way"' || break; sleep 0.1; done
 pinned_events=$(events PINNED)
 says "it is shown" 0 'pinned' ebt ls PINNED
 pinned_tablets=$(tablets PINNED) # loading it was a load, too

@@ -11,7 +11,7 @@ HOUR=3600 DAY=86400
 metric() { curl -s "http://127.0.0.1:$((PORT + 101))/metrics" | sed -nE "s/^$1 (-?[0-9]+)\$/\1/p"; }
 set_clock() { echo "$1" >"$CLOCK.new" && mv "$CLOCK.new" "$CLOCK"; }
 start_wrong() { EDUBBA_TEST_CLOCK=$CLOCK LD_PRELOAD=$BUILD/tests/cluster/set_clock.so start_server 1 "gc_interval=1 s"; }
-join() { for _ in $(seq 200); do ebt --json servers 2>/dev/null | grep -q '"alive": *true' && return; sleep 0.05; done; bad "the server has not joined"; }
+join() { for _ in $(seq 1200); do ebt --json servers 2>/dev/null | grep -q '"alive": *true' && return; sleep 0.05; done; bad "the server has not joined"; }
 put() { says "a write $1" 0 '^$' ebt set aging "$2" "month:q=$2" "hours:q=$2"; }
 # Of the same rows each of the two families has a cell: what a read shows is what a rule has left.
 cells() { ebt read aging 2>/dev/null | grep -cE '(month|hours):q'; }

@@ -13,7 +13,7 @@ becomes_whole() {
 
 start_master || exit 1
 start_server 1 || exit 1
-for _ in $(seq 100); do ebt --json servers 2>/dev/null | grep -q '"alive": *true' && break; sleep 0.05; done
+for _ in $(seq 1200); do ebt --json servers 2>/dev/null | grep -q '"alive": *true' && break; sleep 0.05; done
 says "a table with one copy" 0 '' ebt createtable load families=plain,sum::intsum splits=g,n
 "$BUILD/tests/cluster/load_and_verify" "$EDUBBA_MASTERS" load 120 >"$WORK/load.out" 2>&1 &
 load=$!

@@ -175,6 +175,6 @@ same "docs/console.md names each field that is served" \
 
 # --- the master forgets with its process ----------------------------------------------------------
 kill_hard master && start_master
-for _ in $(seq 200); do [[ $(ebt --json servers 2>/dev/null | grep -c '"alive":true') -ge 2 ]] && break; sleep 0.05; done
+for _ in $(seq 1200); do [[ $(ebt --json servers 2>/dev/null | grep -c '"alive":true') -ge 2 ]] && break; sleep 0.05; done
 same "a new master knows nothing of before" "$(ebt --json hot-tablets T last=1d)" ""
 finish

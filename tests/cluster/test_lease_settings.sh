@@ -22,7 +22,7 @@ shortened() { grep -hc ' lease_shortened .*lease_ms=1808 grace_ms=2000' "$WORK/s
 says "a table" 0 '' ebt createtable T families=n "splits=b,c,d,e,f"
 until_whole
 set_all 1
-for _ in $(seq 100); do [[ $(shortened 3) == 2 ]] && break; sleep 0.1; done
+for _ in $(seq 600); do [[ $(shortened 3) == 2 ]] && break; sleep 0.1; done
 same "it says of both others for how long it counts on them" "$(shortened 3)" 2
 same "nobody else has anything to say" "$(grep -hc 'lease_shortened\|lease_not_given' "$WORK"/server[12].log | total)" 0
 leads=$(ebt tablets T | grep -c "^[0-9].*:$((PORT + 3)) ")

@@ -53,10 +53,13 @@ pids+=($master_pid)
 http=$(sed -n 's/.*http=127.0.0.1:\([0-9]*\).*/\1/p' "$folder/ready")
 fetch() { exec 5<>"/dev/tcp/127.0.0.1/$http"; printf 'GET %s HTTP/1.0\r\n\r\n' "$1" >&5; cat <&5; }
 fetch /health | grep -q '^ok' || { echo "/health does not answer ok"; exit 1; }
-sleep 0.7
-fetch /status | grep -q '"alive":true' || { echo "/status shows no server"; exit 1; }
-fetch /metrics | grep -q 'edubba_master_tablets{state="serving"} [1-9]' ||
-    { echo "/metrics shows no tablets"; exit 1; }
+# shows PATH PATTERN: within a minute, as its servers come back
+shows() {
+    for _ in $(seq 600); do fetch "$1" | grep -q "$2" && return 0; sleep 0.1; done
+    echo "$1 does not show $2"; exit 1
+}
+shows /status '"alive":true'
+shows /metrics 'edubba_master_tablets{state="serving"} [1-9]'
 "$master" --set folder="$folder/m" --set address=tcp://127.0.0.1:0 2>"$folder/second"
 [ $? = 1 ] && grep -q "LOCK is locked by process $master_pid" "$folder/second" ||
     { echo "a second master was not refused:"; cat "$folder/second"; exit 1; }

@@ -20,13 +20,13 @@ field() { sed -nE "s/.*\"$1\":([0-9.]+).*/\1/p"; }
 
 start_master || exit 1
 start_server 1 "memory_limit=$MEMORY_LIMIT MiB" || exit 1
-for _ in $(seq 100); do ebt --json servers 2>/dev/null | grep -q '"alive": *true' && break; sleep 0.05; done
+for _ in $(seq 600); do ebt --json servers 2>/dev/null | grep -q '"alive": *true' && break; sleep 0.05; done
 load write --batch 100 --distribution sequential --operations 50k >"$WORK/fill.json" || bad "filling: $(<"$WORK/fill.json")"
 
 server=tcp://127.0.0.1:$((PORT + 1))
 "$BUILD/tests/bench/never_read" "$server" 100 50000 >"$WORK/never_read.log" 2>&1 &
 PIDS[never_read]=$!
-for _ in $(seq 100); do grep -q ready "$WORK/never_read.log" && break; sleep 0.1; done
+for _ in $(seq 600); do grep -q ready "$WORK/never_read.log" && break; sleep 0.1; done
 same "clients that never read have connected" "$(head -n 1 "$WORK/never_read.log")" ready
 "$BUILD/tests/bench/control_probe" "$WORK/probe.json" $SECONDS_OFFERED "$server" "$EDUBBA_MASTERS" >"$WORK/probe.log" 2>&1 &
 probe=$!
@@ -45,11 +45,11 @@ if ((looks > SECONDS_OFFERED && memory < 2 * MEMORY_LIMIT)); then ok; else bad "
 if ((p99_ms < 3000)); then ok; else bad "control requests took $p99_ms ms"; fi
 
 # The clients are still there and still take nothing: for all others it is as if they were not.
-for _ in $(seq 300); do (($(metric edubba_request_bytes) < 16 << 20)) && break; sleep 0.1; done
+for _ in $(seq 600); do (($(metric edubba_request_bytes) < 16 << 20)) && break; sleep 0.1; done
 if (($(metric edubba_request_bytes) < 16 << 20)); then ok; else bad "$(metric edubba_request_bytes) bytes of requests are still under way"; fi
 if load run read --verify --duration 1 >"$WORK/read.json" 2>&1; then ok; else bad "reading: $(<"$WORK/read.json")"; fi
 stop_soft never_read
-for _ in $(seq 100); do (($(metric edubba_answer_bytes) == 0)) && break; sleep 0.1; done
+for _ in $(seq 600); do (($(metric edubba_answer_bytes) == 0)) && break; sleep 0.1; done
 same "what they left lying goes with them" "$(metric edubba_answer_bytes)" 0
 if stop_soft server1; then ok; else bad "the server does not end well"; fi
 finish

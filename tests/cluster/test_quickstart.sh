@@ -114,9 +114,14 @@ output=$(env -u EDUBBA_PORT -u EDUBBA_VAR bash -c "${again:-false}" 2>&1); verdi
 grep -q "^tabletserver2 serves at 127.0.0.1:$((port + 2))," <<<"$output" && [[ $(grep -c 'runs already' <<<"$output") == $((daemons - 1)) ]]; verdict $? "$again says: $output"
 [[ $(./quickstart status | grep -c 'runs as') == "$daemons" && $(<"$EDUBBA_VAR/tabletserver2.pid") != "$lost" ]]; verdict $? "not all run: $(./quickstart status)"
 # A run that ends between the kill of a server that ran before and its start leaves all of them running, and no load.
-./quickstart >"$work/ended" 2>&1 & run=$!
-until grep -q '^kill -9' "$work/ended" || [[ ! -d /proc/$run ]]; do sleep 0.02; done
-kill $run; wait $run; [[ $? == 130 ]]; verdict $? "a run that was told to end: $(<"$work/ended")"
+# (The time between is two seconds: on a busy machine it may have to be tried again.)
+for _ in 1 2 3 4; do
+    ./quickstart >"$work/ended" 2>&1 & run=$!
+    until grep -q '^kill -9' "$work/ended" || [[ ! -d /proc/$run ]]; do sleep 0.02; done
+    kill $run; wait $run; status=$?
+    grep -q 'starting it again' "$work/ended" || break
+done
+[[ $status == 130 ]]; verdict $? "a run that was told to end: $(<"$work/ended")"
 grep -q 'starting it again' "$work/ended"; [[ $? == 1 ]]; verdict $? "it was told to end too late to show anything: $(<"$work/ended")"
 [[ $(./quickstart status | grep -c 'runs as') == $daemons ]]; verdict $? "the server that was killed does not run again: $(<"$work/ended")"
 cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep "^$EDUBBA_VAR/[c]ount$" >/dev/null; [[ $? == 1 ]]; verdict $? "the load goes on"

@@ -16,7 +16,7 @@ for _ in $(seq 600); do [[ $(ebt --json servers 2>/dev/null | grep -c '"alive":t
 until_says() {
     local what=$1 pattern=$2
     shift 2
-    for _ in $(seq 300); do "$@" 2>/dev/null | grep -qE -- "$pattern" && { ok; return; }; sleep 0.2; done
+    for _ in $(seq 600); do "$@" 2>/dev/null | grep -qE -- "$pattern" && { ok; return; }; sleep 0.2; done
     bad "$what: still not $pattern:"; "$@" 2>&1 | head -n 12
 }
 # Is the only tablet whole: so many in sync, of as many?
@@ -83,7 +83,7 @@ says "all rows are there" 0 '^6021$' ebt --timeout 20 count load
 says "before" 0 '' ebt set load before plain:x=1
 left=$sick
 kill_hard "server$left"
-for _ in $(seq 300); do [[ $(members load) == 2 ]] && break; sleep 0.1; done
+for _ in $(seq 600); do [[ $(members load) == 2 ]] && break; sleep 0.1; done
 says "two are enough" 0 '' ebt --timeout 20 set load after plain:x=1
 for n in 1 2 3; do [[ $n == "$left" ]] || { kill_hard "server$n"; rm -rf "$WORK/server$n"; }; done
 start "$left"

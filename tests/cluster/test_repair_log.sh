@@ -72,7 +72,7 @@ for REPLICATE in false true; do
         kill_hard server1
     done
     start || exit 1
-    for _ in $(seq 200); do [[ -e $WORK/server1/store/RELEARN ]] || break; sleep 0.05; done
+    for _ in $(seq 1200); do [[ -e $WORK/server1/store/RELEARN ]] || break; sleep 0.05; done
     [[ ! -e $WORK/server1/store/RELEARN ]] && ok || bad "$REPLICATE: its note stays"
     says "$REPLICATE: the table goes" 0 '' ebt deletetable W
     stop_soft server1

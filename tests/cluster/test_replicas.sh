@@ -22,7 +22,7 @@ for _ in $(seq 600); do [[ $(ebt --json servers 2>/dev/null | grep -c '"alive":t
 until_says() {
     local what=$1 pattern=$2
     shift 2
-    for _ in $(seq 300); do "$@" 2>/dev/null | grep -qE -- "$pattern" && { ok; return; }; sleep 0.2; done
+    for _ in $(seq 600); do "$@" 2>/dev/null | grep -qE -- "$pattern" && { ok; return; }; sleep 0.2; done
     bad "$what: still not $pattern:"; "$@" 2>&1 | head -n 12
 }
 # Is every tablet of the table whole: so many in sync, of as many?

@@ -89,7 +89,7 @@ head -20 "$folder/acknowledged" | "$driver" split $address >"$folder/split" || f
 tail -n +21 "$folder/acknowledged" >>"$folder/split"
 "$driver" check $address <"$folder/split" || fail "splits are missing"
 "$driver" delete $address <"$folder/split" || fail "tables could not be deleted"
-for _ in $(seq 50); do
+for _ in $(seq 300); do
     sleep 0.2
     known=$(metric master 'edubba_master_tablets{state="serving"}')
     held=$(tablets_held)

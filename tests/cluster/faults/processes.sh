@@ -107,7 +107,7 @@ slices_sent() {
 # Of host NUMBER, waited for.
 active_master() {
     local active
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         active=$(ebt --timeout 5 masters 2>/dev/null | awk '$2 == "active" { print $1; exit }')
         [[ $active =~ 10\.77\.0\.([0-9]+) ]] && { echo $((BASH_REMATCH[1] - 10)); return; }
         sleep 0.05
