@@ -102,7 +102,7 @@ for round in $(seq "$rounds"); do
     sleep 0.$((RANDOM % 9 + 1))
 done
 mapfile -t sorted < <(printf '%s\n' "${times[@]}" | sort -n)
-at_most "the active master killed, by the median" "${sorted[$((rounds / 2))]}" 5000
+at_most "the active master killed, by the median" "${sorted[$((rounds / 2))]}" 3000
 echo "active master killed, $rounds rounds: no catalog change for p50 ${sorted[$((rounds / 2))]} ms, max ${sorted[-1]} ms"
 
 if [[ -n ${TLS:-} ]]; then
@@ -146,7 +146,7 @@ leader=$(etcd_leader)
 kill -KILL "${PIDS[etcd$leader]}" "${PIDS[master$active]}"
 wait "${PIDS[etcd$leader]}" "${PIDS[master$active]}" 2>/dev/null
 both=$(took)
-at_most "active master and etcd's leader killed" "$both" 15000
+at_most "active master and etcd's leader killed" "$both" 9000
 echo "active master and etcd's leader killed: no catalog change for $both ms"
 etcd_member "$leader"
 start_master_on_etcd "$active" || exit 1
