@@ -169,7 +169,8 @@ for attempt in 1 2 3 4; do # the machine may be busy for so long: the shortest t
     active=$(active_master)
     seen=$(grep -ac '^gap' "$WORK/client.out")
     stop_soft "master$active" && ok || bad "a clean stop ended with an error"
-    sleep 1.5
+    count=$(ebt document test/counter)
+    for _ in $(seq 600); do [[ $(ebt document test/counter) != "$count" ]] && break; sleep 0.1; done # its client goes on
     handed=$(grep -a '^gap' "$WORK/client.out" | tail -n +$((seen + 1)) | head -n 1)
     handed=$(($(sed 's/gap //' <<<"${handed:-0}")))
     ((handed <= 1000 || attempt == 4)) && break
