@@ -50,8 +50,9 @@ static bool has_server(const struct transaction *transaction, uint64_t server)
     return false;
 }
 
-/* The server's record, with this store too. */
-static void put_server_with(struct catalog *catalog,
+/* The server's record, with this store too.  False: it has no place for another one, until one that nobody names any
+ * more has lost its tablets. */
+static bool put_server_with(struct catalog *catalog,
                             struct transaction *transaction,
                             struct replica_member member)
 {
@@ -61,19 +62,24 @@ static void put_server_with(struct catalog *catalog,
     if (state_store_make(catalog, member.store) == NULL ||
         plan_server_record(catalog, server, &record) != STATUS_OK) {
         transaction->failed = true;
-        return;
+        return true;
+    }
+    if (record.store_count == RECORD_STORES_MAX) {
+        return false;
     }
     struct store_record *stores = arena_allocate_array(&catalog->scratch, record.store_count + 1,
                                                        sizeof *stores);
     if (stores == NULL) {
         transaction->failed = true;
-        return;
+        return true;
     }
     memcpy(stores, record.stores, record.store_count * sizeof *stores);
     stores[record.store_count] = (struct store_record){.number = member.store};
     record.stores = stores;
-    record.store_count += !server_record_lists(&record, member.store);
+    ASSERT(!server_record_lists(&record, member.store)); /* it is nobody's */
+    record.store_count++;
     transaction_put_server(transaction, &record);
+    return true;
 }
 
 /* To add a store may be in doubt for long, and is said again; meanwhile the goal may have gone elsewhere, the disk
@@ -94,8 +100,7 @@ static bool record_newcomer(struct catalog *catalog,
     if ((store != NULL && store->seen_on != NULL) || has_server(transaction, member->server)) {
         return false; /* it is being recorded: as the server's that has it now, or with another */
     }
-    put_server_with(catalog, transaction, *member);
-    return true;
+    return put_server_with(catalog, transaction, *member);
 }
 
 static void take_members(struct transaction *transaction, const struct judged *judged)
