@@ -83,6 +83,22 @@ ok() { PASSED=$((PASSED + 1)); }
 bad() { FAILED=$((FAILED + 1)); printf 'FAILED: %s\n' "$*"; }
 # same WHAT GOT WANTED
 same() { if [[ $2 == "$3" ]]; then ok; else bad "$1"; diff <(printf '%s\n' "$3") <(printf '%s\n' "$2") | head -n 20; fi; }
+
+# await WHAT SECONDS COMMAND...: until it succeeds
+await() {
+    local what=$1 seconds=$2 begun=$SECONDS await_table
+    shift 2
+    until "$@"; do
+        ((SECONDS - begun < seconds)) || {
+            bad "$what: not within $seconds s"
+            for await_table in $(ebt ls 2>/dev/null | awk '{ print $1 }'); do ebt tablets "$await_table"; done
+            return 1
+        }
+        sleep 0.2
+    done
+    ok
+}
+
 # says WHAT EXIT PATTERN COMMAND...: the command ends with that status and prints something like it.
 says() {
     local what=$1 wanted=$2 pattern=$3 output status=0

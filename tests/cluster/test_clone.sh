@@ -19,16 +19,6 @@ sum() { ebt --timeout 20 --json lookup T c 2>/dev/null | grep -oE '[0-9]+' | tai
 leader() { ebt --json tablets T | grep -oE '"address":"tcp://127.0.0.1:[0-9]+' | head -n 1 | grep -oE '[0-9]+$' | { read -r port; echo $((port - PORT)); }; }
 version() { ebt tablets T | awk 'NR == 2 { print $5 }'; }
 in_sync() { ebt tablets T | awk 'NR == 2 { print $4 }'; }
-# await WHAT SECONDS COMMAND...
-await() {
-    local what=$1 seconds=$2 begun=$SECONDS
-    shift 2
-    until "$@"; do
-        ((SECONDS - begun < seconds)) || { bad "$what: not within $seconds s"; ebt tablets T; return 1; }
-        sleep 0.2
-    done
-    ok
-}
 whole() { [[ $(in_sync) == 3/3 ]]; }
 logged() { grep -q "$2" "$WORK/$1.log"; }
 

@@ -8,15 +8,6 @@ settings=("memory_limit=64 MiB" "log_segment=1 MiB" "ballast=1 MiB" replicate=tr
 start_master replication.replicas=3 replication.min_in_sync=2 "replication.replace_after=3 s" || exit 1
 for n in 1 2 3; do start_server $n "${settings[@]}" || exit 1; done
 
-await() { # WHAT SECONDS COMMAND...
-    local what=$1 seconds=$2 begun=$SECONDS
-    shift 2
-    until "$@"; do
-        ((SECONDS - begun < seconds)) || { bad "$what: not within $seconds s"; ebt tablets "$table"; return 1; }
-        sleep 0.2
-    done
-    ok
-}
 whole() { [[ $(ebt tablets "$table" | awk 'NR == 2 { print $4 }') == 3/3 ]]; }
 writes() { ebt --timeout 5 set "$table" probe f:x=1 >/dev/null 2>&1; }
 rows() { ebt --timeout 20 count "$table" "prefix=$1" 2>/dev/null | grep -oE '^[0-9]+' | tail -n 1; }

@@ -25,15 +25,6 @@ heat_of() {
 events() { ebt --json events T 2>/dev/null; }
 # What an event is, without what may still come of it.
 told() { events | sed -E 's/"(change|ended_us|outcome|why)":("[^"]*"|[0-9]+),?//g' | sort; }
-await() {
-    local what=$1 seconds=$2 begun=$SECONDS
-    shift 2
-    until "$@"; do
-        ((SECONDS - begun < seconds)) || { bad "$what: not within $seconds s"; return 1; }
-        sleep 0.2
-    done
-    ok
-}
 has_active() { [[ $(active_master) != none && $(active_master) != "${1:-}" ]]; }
 has_decided() { events | grep -q '"outcome":"done"'; }
 has_heat() { (($(heat_of "$1") > 0)); }

@@ -16,15 +16,6 @@ start() {
 for n in 1 2 3; do start $n; done
 for _ in $(seq 600); do [[ $(ebt --json servers 2>/dev/null | grep -c '"alive":true') == 3 ]] && break; sleep 0.05; done
 
-await() { # WHAT SECONDS COMMAND...
-    local what=$1 seconds=$2 begun=$SECONDS
-    shift 2
-    until "$@"; do
-        ((SECONDS - begun < seconds)) || { bad "$what: not within $seconds s"; ebt tablets many; return 1; }
-        sleep 0.2
-    done
-    ok
-}
 address() { echo "tcp://127.0.0.1:$((PORT + $1))"; }
 tablets=16
 whole() { [[ $(ebt tablets many 2>/dev/null | grep -c "^[0-9].* 2/2 ") == "$tablets" ]]; }
