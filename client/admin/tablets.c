@@ -140,7 +140,7 @@ enum status tablet_list_fetch(struct tablet_list *list,
         locate.row = row;
         locate.count_max = LOCATE_COUNT;
         arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
-        status = table_locate(client, &locate, &arena, &answer, &response, ret_error);
+        status = table_locate(client, &locate, 0, &arena, &answer, &response, ret_error);
         if (status == STATUS_OK) {
             status = add_page(list, &response, range, &row, &done, ret_error);
         }

@@ -6,6 +6,7 @@
 
 enum status table_locate(struct edubba_client *client,
                          const struct locate_request *locate,
+                         uint32_t deadline_ms,
                          struct arena *arena,
                          struct buffer *ret_answer,
                          struct locate_response *ret_response,
@@ -16,6 +17,7 @@ enum status table_locate(struct edubba_client *client,
         .address = REQUEST_TO_MASTER,
         .repeatable = true,
         .servers_may_answer = true,
+        .deadline_ms = deadline_ms,
     };
     struct buffer body = BUFFER_INIT;
     locate_request_encode(locate, &body);
@@ -63,7 +65,7 @@ enum edubba_code edubba_table_open(struct edubba_client *client,
         return EDUBBA_FAILED_PRECONDITION;
     }
     arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
-    enum status status = table_locate(client, &locate, &arena, &answer, &response, &trouble);
+    enum status status = table_locate(client, &locate, 0, &arena, &answer, &response, &trouble);
     enum edubba_code code = status == STATUS_OK
                                 ? make(client, name, response.table.number, ret_table, error)
                                 : client_error_of(error, &trouble);

@@ -12,9 +12,10 @@ struct edubba_table {
 };
 
 /* Ask a master for locations from row on; *ret_answer holds what *ret_response borrows.
- * number 0 = by name. */
+ * number 0 = by name; deadline_ms 0 = the client's. */
 enum status table_locate(struct edubba_client *client,
                          const struct locate_request *locate,
+                         uint32_t deadline_ms,
                          struct arena *arena,
                          struct buffer *ret_answer,
                          struct locate_response *ret_response,

@@ -18,6 +18,7 @@ struct sampling {
     size_t capacity;
     uint64_t offset_bytes; /* of the tablet that is asked */
     uint32_t attempt_ms; /* how long its server is waited for: one that is slow, longer each time */
+    struct error uncut;  /* what the last attempt met that had its time; text "" = there was none */
 };
 
 static enum status add(struct sampling *sampling, struct bytes row, uint64_t offset_bytes)
@@ -76,14 +77,18 @@ static enum status add_tablet(struct sampling *sampling,
     return status;
 }
 
+/* Altogether; rounded up, that no attempt of what rounding leaves is made. */
+static uint32_t left_ms(const struct sampling *sampling)
+{
+    int64_t left_us = sampling->deadline_us - clock_monotonic_ns() / 1000;
+    return left_us < US_PER_MS ? 1 : (uint32_t)((left_us + US_PER_MS - 1) / US_PER_MS);
+}
+
 /* For the server that is asked now: no more than is left altogether. */
 static uint32_t patience_ms(const struct sampling *sampling)
 {
-    int64_t left_ms = (sampling->deadline_us - clock_monotonic_ns() / 1000) / US_PER_MS;
-    if (left_ms < 1) {
-        return 1;
-    }
-    return left_ms < sampling->attempt_ms ? (uint32_t)left_ms : sampling->attempt_ms;
+    uint32_t left = left_ms(sampling);
+    return left < sampling->attempt_ms ? left : sampling->attempt_ms;
 }
 
 static enum status ask_server(struct sampling *sampling,
@@ -133,8 +138,8 @@ static enum status sample_next(struct sampling *sampling,
     struct arena arena;
 
     arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
-    enum status status = table_locate(sampling->table->client, &locate, &arena, &answer, &response,
-                                      ret_error);
+    enum status status = table_locate(sampling->table->client, &locate, left_ms(sampling), &arena,
+                                      &answer, &response, ret_error);
     if (status == STATUS_OK &&
         (response.location_count == 0 || response.locations[0].address.size_bytes == 0)) {
         status = error_set(ret_error, STATUS_NOT_OWNER, "a tablet of the table is not served now");
@@ -153,13 +158,16 @@ static bool may_pass(enum status status)
            status == STATUS_DEADLINE_EXCEEDED;
 }
 
-/* Of all attempts; ret_error: what the last one met. */
-static enum status expire(const struct sampling *sampling, struct error *ret_error)
+/* Of all attempts.  The last one often has only the time that was left, and learns nothing: what one
+ * before it met says more.  ret_error: what the last one met. */
+static enum status expire(const struct sampling *sampling, bool was_cut, struct error *ret_error)
 {
     struct error last = *ret_error;
+    bool has_more = was_cut && sampling->uncut.text[0] != '\0';
     return error_set(ret_error, STATUS_DEADLINE_EXCEEDED,
-                     "the deadline of %u ms has passed; the last attempt: %s",
-                     client_blocking_deadline_ms(sampling->table->client), last.text);
+                     "the deadline of %u ms has passed; the last attempt: %s%s%s",
+                     client_blocking_deadline_ms(sampling->table->client), last.text,
+                     has_more ? "; the one before it: " : "", has_more ? sampling->uncut.text : "");
 }
 
 static enum status run(struct sampling *sampling, struct error *ret_error)
@@ -167,12 +175,16 @@ static enum status run(struct sampling *sampling, struct error *ret_error)
     struct bytes row = BYTES_EMPTY;
     sampling->attempt_ms = ATTEMPT_MS;
     for (;;) {
+        bool is_short = left_ms(sampling) < sampling->attempt_ms;
         enum status status = sample_next(sampling, &row, ret_error);
         bool was_slow = status == STATUS_DEADLINE_EXCEEDED;
         sampling->attempt_ms = was_slow ? 2 * sampling->attempt_ms : ATTEMPT_MS;
         if (may_pass(status)) {
             if (clock_monotonic_ns() / 1000 >= sampling->deadline_us) {
-                return expire(sampling, ret_error);
+                return expire(sampling, is_short && was_slow, ret_error);
+            }
+            if (!(is_short && was_slow)) {
+                sampling->uncut = *ret_error;
             }
             clock_sleep_us(PAUSE_US);
         } else if (status != STATUS_OK || row.size_bytes == 0) {

@@ -87,17 +87,43 @@ Test(client_sample, a_primary_that_says_nothing_is_left_too)
     check_fail_over(&session);
 }
 
-Test(client_sample, without_anybody_who_leads_it_ends_with_its_deadline)
+/* --- nobody leads ------------------------------------------------------------------------------- */
+
+static void check_expires(struct session *session)
 {
-    struct session session = open_session();
     struct edubba_sample *samples = NULL;
     struct edubba_error error;
     size_t count = 0;
-    SET(session, is_deposed[1], true);
     edubba_thread_deadline(3000);
-    cr_assert_eq(edubba_sample_row_keys(session.table, &samples, &count, &error),
+    cr_assert_eq(edubba_sample_row_keys(session->table, &samples, &count, &error),
                  EDUBBA_DEADLINE_EXCEEDED, "%s", error.text);
     cr_assert_not_null(strstr(error.text, "the deadline of 3000 ms"), "%s", error.text);
     cr_assert_not_null(strstr(error.text, "does not lead"), "%s", error.text);
+}
+
+Test(client_sample, without_anybody_who_leads_it_ends_with_its_deadline)
+{
+    struct session session = open_session();
+    SET(session, is_deposed[1], true);
+    check_expires(&session);
+    close_session(&session);
+}
+
+static void *freeze_later(void *argument)
+{
+    struct session *session = argument;
+    clock_sleep_us(1500000);
+    SET(*session, is_frozen[1], true);
+    return NULL;
+}
+
+Test(client_sample, an_attempt_that_was_cut_short_does_not_hide_what_one_before_it_met)
+{
+    struct session session = open_session();
+    pthread_t thread;
+    SET(session, is_deposed[1], true);
+    pthread_create(&thread, NULL, freeze_later, &session);
+    check_expires(&session);
+    pthread_join(thread, NULL);
     close_session(&session);
 }
