@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "tests/model/store_lives.h"
-#include "tests/model/store_truth.h"
+#include "tests/model/store_operations.h"
 
 #include "tabletserver/storage/copies/store_replica.h"
 #include "tabletserver/storage/record/record_replica.h"
@@ -170,30 +170,6 @@ static bool has_survived(const struct operation *operation)
     struct store_tablet *tablet = store_tablet_find(fixture.store, operation->tablet);
     /* A tablet that is not there was converted, which committed all up to its barrier. */
     return tablet == NULL || operation->sequence <= store_tablet_appended(tablet);
-}
-
-static void expect_duplicates_known(void)
-{
-    for (uint32_t i = 0; i < shared->count; i++) {
-        const struct operation *operation = &shared->operations[i];
-        if (operation->request == 0) {
-            continue;
-        }
-        for (uint32_t j = 0; j < store_tablet_count(fixture.store); j++) {
-            struct store_tablet *tablet = store_tablet_at(fixture.store, j);
-            if (!row_range_contains(&store_tablet_describe(tablet)->range,
-                                    row_key(operation->row))) {
-                continue;
-            }
-            struct request_id request = {77, operation->request, 1, INT64_C(1700000000000000)};
-            struct bytes result;
-            uint64_t sequence;
-            enum dedupe_verdict verdict = dedupe_check(store_tablet_dedupe(tablet), &request,
-                                                       store_next_clock(fixture.store), &result,
-                                                       &sequence);
-            cr_assert_eq(verdict, DEDUPE_DONE, "request %d", (int)operation->request);
-        }
-    }
 }
 
 static void check_survivors(void)
