@@ -1,5 +1,5 @@
 /*
- * What the store's own files share of appending and committing (store_write.c, store_commit.c).
+ * What the store's own files share of appending and committing (store_append.c, store_write.c, store_tablet_change.c, store_commit.c).
  *
  * Thread rule: the loop, unless a line says otherwise.
  */
@@ -11,6 +11,11 @@
 /* May anything be appended now?  The tablet's state, the store's, memory.  Errors: as of
  * store_append_write(). */
 enum status store_check_append(struct store_tablet *tablet, bool only_deletes);
+/* The tablet's state alone, and that this store gives out its sequences.  Errors: STATUS_NOT_OWNER,
+ * STATUS_UNAVAILABLE (barred). */
+enum status store_check_leads(const struct store_tablet *tablet);
+/* Clocks of one tablet rise with its sequences, whatever the caller hands in. */
+uint64_t store_take_clock(struct store_tablet *tablet, uint64_t clock);
 /* Into the log; store->log_position is then that of its batch.  Errors: as of log_append(), a full
  * disk noted. */
 enum status store_log_record(struct store *store, const struct log_record *record);

@@ -41,7 +41,7 @@ static enum status capture(struct store_read *read, enum store_read_point point,
         (void)pthread_mutex_unlock(&tablet->mutex);
         return STATUS_NOT_OWNER;
     }
-    /* The clock first: what lies above R is then stamped later, for certain (store_write.c). */
+    /* The clock first: what lies above R is then stamped later, for certain (store_append.c). */
     read->clock = atomic_load(&tablet->clock);
     read->sequence = point == STORE_READ_COMMITTED ? store_tablet_committed(tablet)
                                                    : store_tablet_prepared(tablet);
