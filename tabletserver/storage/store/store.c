@@ -1,4 +1,4 @@
-/* Opening, closing, polling: how the parts of a store are put together. */
+/* Opening and closing: how the parts of a store are put together; and its figures. */
 #include "tabletserver/storage/store/store.h"
 
 #include <stdio.h>
@@ -7,14 +7,12 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/copies/store_grave.h"
 #include "tabletserver/storage/copies/store_relearn.h"
 #include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_replay.h"
-#include "tabletserver/storage/store/store_split.h"
 #include "tabletserver/storage/upkeep/store_upkeep.h"
 
 #define MIB            (UINT64_C(1024) * 1024)
@@ -45,46 +43,6 @@ void store_settings_default(struct store_settings *settings)
 
 /* --- closing ------------------------------------------------------------------------------------ */
 
-static void free_job(struct store *store, struct store_job *job)
-{
-    for (int i = 0; i < 2; i++) {
-        if (job->merged[i] != NULL) {
-            store_tablet_unref(job->merged[i]);
-        }
-    }
-    store_lesson_destroy(store, job->lesson);
-    store_tablet_unref(job->tablet);
-    memory_free(job);
-}
-
-static void free_jobs(struct store *store)
-{
-    while (store->jobs != NULL) {
-        struct store_job *job = store->jobs;
-        store->jobs = job->next;
-        free_job(store, job);
-    }
-    /* Events of finished jobs that nobody took. */
-    while (store->events != NULL) {
-        struct store_event *event = store->events;
-        store->events = event->next;
-        if (event->kind == STORE_EVENT_CREATED || event->kind == STORE_EVENT_DROPPED ||
-            event->kind == STORE_EVENT_MERGED || event->kind == STORE_EVENT_TAUGHT) {
-            free_job(store, event->subject);
-        } else if (event->kind == STORE_EVENT_RANGE_DELETE_DONE) {
-            store_tablet_unref(event->subject);
-        }
-    }
-}
-
-void store_schema_unref(struct store_schema *schema)
-{
-    if (atomic_fetch_sub(&schema->references, 1) == 1) {
-        arena_deinit(&schema->arena);
-        memory_free(schema);
-    }
-}
-
 static void free_tablets(struct store *store)
 {
     while (store->pending_tablets != NULL) {
@@ -109,7 +67,7 @@ static void destroy(struct store *store)
 {
     store_work_stop(store);
     log_close(store->log);
-    free_jobs(store);
+    store_free_jobs(store);
     store_collect_clear(store); /* its event may have been among those */
     free_tablets(store);
     store_erasures_clear(store);
@@ -295,269 +253,6 @@ uint64_t store_number(const struct store *store)
     return store->identity.store_number;
 }
 
-/* --- tables and tablets --------------------------------------------------------------------------- */
-
-enum status store_set_table(struct store *store, const struct table *table)
-{
-    struct store_schema *schema = memory_allocate_zeroed(1, sizeof *schema);
-    if (schema == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    atomic_init(&schema->references, 1);
-    arena_init(&schema->arena, 4096, SIZE_MAX);
-    enum status status = table_copy(&schema->arena, table, &schema->table);
-    uint32_t capacity = store->schema_count + 1;
-    if (status == STATUS_OK && capacity > store->schema_capacity) {
-        (void)pthread_mutex_lock(&store->mutex);
-        void *more = memory_resize(store->schemas, 2 * capacity * sizeof(struct store_schema *));
-        if (more != NULL) {
-            store->schemas = more;
-            store->schema_capacity = 2 * capacity;
-        }
-        (void)pthread_mutex_unlock(&store->mutex);
-        status = more == NULL ? STATUS_NO_MEMORY : STATUS_OK;
-    }
-    if (status != STATUS_OK) {
-        store_schema_unref(schema);
-        return status;
-    }
-    struct store_schema *old = NULL;
-    (void)pthread_mutex_lock(&store->mutex);
-    for (uint32_t i = 0; i < store->schema_count && old == NULL; i++) {
-        if (store->schemas[i]->table.number == table->number) {
-            old = store->schemas[i];
-            store->schemas[i] = schema;
-        }
-    }
-    if (old == NULL) {
-        store->schemas[store->schema_count++] = schema;
-    }
-    store->schema_count_ever++;
-    (void)pthread_mutex_unlock(&store->mutex);
-    if (old != NULL) {
-        store_schema_unref(old);
-    }
-    return STATUS_OK;
-}
-
-struct store_schema *store_schema_find(struct store *store, uint64_t table)
-{
-    struct store_schema *found = NULL;
-    (void)pthread_mutex_lock(&store->mutex);
-    for (uint32_t i = 0; i < store->schema_count && found == NULL; i++) {
-        if (store->schemas[i]->table.number == table) {
-            found = store->schemas[i];
-            atomic_fetch_add(&found->references, 1);
-        }
-    }
-    (void)pthread_mutex_unlock(&store->mutex);
-    return found;
-}
-
-void store_add_job(struct store *store, struct store_job *job)
-{
-    job->event.kind = job->drop                ? STORE_EVENT_DROPPED
-                      : job->merged[0] != NULL ? STORE_EVENT_MERGED
-                      : job->lesson != NULL    ? STORE_EVENT_TAUGHT
-                                               : STORE_EVENT_CREATED;
-    job->event.subject = job;
-    (void)pthread_mutex_lock(&store->mutex);
-    struct store_job **end = &store->jobs;
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-    *end = job;
-    (void)pthread_mutex_unlock(&store->mutex);
-    store_work_wake(store);
-}
-
-bool store_is_creating(const struct store *store, uint64_t tablet)
-{
-    const struct store_job *job = store->creating;
-    while (job != NULL && job->tablet->descriptor.tablet != tablet) {
-        job = job->creating_next;
-    }
-    return job != NULL;
-}
-
-enum status store_tablet_create(struct store *store,
-                                const struct store_tablet_descriptor *descriptor)
-{
-    struct store_job *job = memory_allocate_zeroed(1, sizeof *job);
-    enum status status = job == NULL ? STATUS_NO_MEMORY : store_tablets_reserve(store, 1);
-    if (status == STATUS_OK) {
-        status = store_tablet_allocate(store, descriptor, &job->tablet);
-    }
-    if (status != STATUS_OK) {
-        memory_free(job);
-        return status;
-    }
-    job->creating_next = store->creating;
-    store->creating = job;
-    store_add_job(store, job);
-    return STATUS_OK;
-}
-
-void store_tablet_drop(struct store *store, struct store_tablet *tablet)
-{
-    struct store_job *job = tablet->drop_job;
-    tablet->drop_job = NULL;
-    ASSERT(job != NULL); /* made with the tablet, so that dropping cannot fail */
-    ASSERT(!tablet->merging);
-    (void)pthread_mutex_lock(&tablet->mutex);
-    atomic_store(&tablet->state, STORE_TABLET_DROPPING);
-    tablet->freeze_count++; /* reads in the middle of their capture look again */
-    (void)pthread_mutex_unlock(&tablet->mutex);
-    store_tablet_ref(tablet);
-    job->drop = true;
-    job->log_position = store_last_position(store);
-    job->tablet = tablet;
-    store_tablets_hide(store, tablet);
-    store_add_job(store, job);
-}
-
-void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_statistics *ret)
-{
-    struct store_tablet_statistics numbers = {
-        .base_bytes = atomic_load(&tablet->base_bytes),
-        .row_estimate = atomic_load(&tablet->row_estimate),
-        .flush_count = atomic_load(&tablet->flush_count),
-        .bad_chunks = atomic_load(&tablet->bad_chunks),
-    };
-    (void)pthread_mutex_lock(&tablet->mutex);
-    for (uint32_t i = 0; i < tablet->layer_count; i++) {
-        numbers.memtable_bytes += memtable_bytes(tablet->layers[i]->memtable);
-        numbers.row_estimate += memtable_row_count(tablet->layers[i]->memtable);
-    }
-    (void)pthread_mutex_unlock(&tablet->mutex);
-    *ret = numbers;
-}
-
-/* --- events ------------------------------------------------------------------------------------- */
-
-static void on_created(struct store *store, struct store_job *job)
-{
-    uint64_t number = job->tablet->descriptor.tablet;
-    struct store_tablet *tablet = store_tablet_find(store, number);
-    struct store_job **link = &store->creating;
-    while (*link != job) {
-        link = &(*link)->creating_next;
-    }
-    *link = job->creating_next;
-    if (tablet == NULL && job->error.status == STATUS_OK) {
-        tablet = job->tablet;
-        store_tablet_ref(tablet);
-        store_tablets_add(store, tablet); /* there is room since it was asked for */
-    }
-    store->callbacks.on_created(store->callbacks.context, number, tablet,
-                                tablet != NULL ? NULL : &job->error);
-    store_tablet_unref(job->tablet);
-    memory_free(job);
-}
-
-static void on_dropped(struct store *store, struct store_job *job)
-{
-    uint64_t number = job->tablet->descriptor.tablet;
-    store_tablets_forget(store, job->tablet);
-    store_tablet_unref(job->tablet); /* the list's */
-    store_tablet_unref(job->tablet); /* the job's */
-    memory_free(job);
-    store_release_log(store);
-    store->callbacks.on_dropped(store->callbacks.context, number);
-}
-
-static void on_range_delete_done(struct store_tablet *tablet)
-{
-    struct store_range_deletes *less = store_range_deletes_create(
-        tablet->range_deletes->deletes, tablet->range_deletes->count, NULL, tablet->erased_sequence,
-        NULL);
-    if (less != NULL) {
-        store_tablet_publish_range_deletes(tablet, less);
-    }
-    /* Without memory it stays on the list, and is erased again, for nothing. */
-    atomic_store(&tablet->erase_told, false);
-    store_tablet_unref(tablet);
-}
-
-static void take_event(struct store *store, struct store_event *event)
-{
-    switch (event->kind) {
-    case STORE_EVENT_LAYER_FLUSHED:
-        store_collect_forget(store, event->subject);
-        store_layer_forget(store, event->subject);
-        store_release_log(store);
-        return;
-    case STORE_EVENT_SPLIT_FINISHED:
-        store_split_forget(event->subject);
-        store_release_log(store);
-        return;
-    case STORE_EVENT_CREATED:
-        on_created(store, event->subject);
-        return;
-    case STORE_EVENT_DROPPED:
-        on_dropped(store, event->subject);
-        return;
-    case STORE_EVENT_MERGED:
-        store_merge_finish(event->subject);
-        return;
-    case STORE_EVENT_RANGE_DELETE_DONE:
-        on_range_delete_done(event->subject);
-        return;
-    case STORE_EVENT_TAUGHT:
-        store_on_lesson(store, event->subject);
-        return;
-    case STORE_EVENT_COLLECT:
-        store_collect_append(store);
-        return;
-    }
-    UNREACHABLE();
-}
-
-void store_take_events(struct store *store)
-{
-    (void)pthread_mutex_lock(&store->mutex);
-    struct store_event *events = store->events;
-    store->events = NULL;
-    store->events_end = &store->events;
-    (void)pthread_mutex_unlock(&store->mutex);
-    while (events != NULL) {
-        struct store_event *event = events;
-        events = event->next;
-        take_event(store, event);
-    }
-}
-
-void store_poll(struct store *store)
-{
-    if (atomic_load(&store->condition) == STORE_FAILED) {
-        if (!store->failure_told) {
-            store->failure_told = true;
-            (void)pthread_mutex_lock(&store->mutex);
-            struct error error = store->trouble;
-            (void)pthread_mutex_unlock(&store->mutex);
-            store->callbacks.on_failed(store->callbacks.context, &error);
-        }
-        return;
-    }
-    store_commit_synced(store);
-    store_take_events(store);
-    store_trouble_tell_damage(store);
-    store_relearn_end(store);
-    if (atomic_exchange(&store->freeze_asked, false)) {
-        store_freeze_for_room(store);
-    }
-    if (atomic_load_explicit(&store->metas_written, memory_order_relaxed)) {
-        atomic_store(&store->metas_written, false);
-        store_release_log(store);
-    }
-    for (uint32_t i = 0; i < store->tablet_count && store->flush_wanted; i++) {
-        struct store_tablet *tablet = store->tablets[i];
-        if (tablet->flush_wanted && store_freeze(tablet) == STATUS_OK) {
-            tablet->flush_wanted = false;
-        }
-    }
-}
-
 /* --- operation ------------------------------------------------------------------------------------ */
 
 enum store_condition store_condition_now(const struct store *store)
@@ -596,4 +291,21 @@ void store_statistics(struct store *store, struct store_statistics *ret_statisti
     (void)snprintf(numbers.trouble, sizeof numbers.trouble, "%.250s", store->trouble.text);
     (void)pthread_mutex_unlock(&store->mutex);
     *ret_statistics = numbers;
+}
+
+void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_statistics *ret)
+{
+    struct store_tablet_statistics numbers = {
+        .base_bytes = atomic_load(&tablet->base_bytes),
+        .row_estimate = atomic_load(&tablet->row_estimate),
+        .flush_count = atomic_load(&tablet->flush_count),
+        .bad_chunks = atomic_load(&tablet->bad_chunks),
+    };
+    (void)pthread_mutex_lock(&tablet->mutex);
+    for (uint32_t i = 0; i < tablet->layer_count; i++) {
+        numbers.memtable_bytes += memtable_bytes(tablet->layers[i]->memtable);
+        numbers.row_estimate += memtable_row_count(tablet->layers[i]->memtable);
+    }
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    *ret = numbers;
 }

@@ -405,19 +405,32 @@ void store_range_deletes_unref(struct store_range_deletes *deletes);
 
 /* --- store.c -------------------------------------------------------------------------------------- */
 
+/* So many segments that the log has let go of are kept for it. */
+uint32_t store_log_spares_max(const struct store *store);
+
+/* --- store_schema.c ------------------------------------------------------------------------------- */
+
 /* With a reference; NULL when nobody has told of that table. */
 struct store_schema *store_schema_find(struct store *store, uint64_t table);
 void store_schema_unref(struct store_schema *schema);
+
+/* --- store_job.c ---------------------------------------------------------------------------------- */
+
 void store_add_job(struct store *store, struct store_job *job);
+/* Of what is asked for and of what was done and not taken: when the store is closed. */
+void store_free_jobs(struct store *store);
+void store_on_created(struct store *store, struct store_job *job); /* loop; ends the job */
+void store_on_dropped(struct store *store, struct store_job *job); /* likewise */
 /* Is the base being told of a new tablet of this number? */
 bool store_is_creating(const struct store *store, uint64_t tablet);
 /* Is one of that number still to be ended, split or dropped?  Its end would take along what the base knows of the next
  * one.  On the loop, or with the mutex. */
 bool store_is_ending(const struct store *store, uint64_t tablet);
+
+/* --- store_poll.c --------------------------------------------------------------------------------- */
+
 /* Loop: take what the work thread has told. */
 void store_take_events(struct store *store);
-/* So many segments that the log has let go of are kept for it. */
-uint32_t store_log_spares_max(const struct store *store);
 
 /* --- store_tablet.c ------------------------------------------------------------------------------ */
 
