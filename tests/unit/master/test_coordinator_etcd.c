@@ -65,10 +65,15 @@ static enum status add_record(void *context,
 
 static struct content content_of(struct coordinator *coordinator)
 {
-    struct content content = {0};
+    struct content content;
     struct error error = {0};
-    cr_assert_eq(coordinator_load(coordinator, add_record, &content, &error), STATUS_OK, "%s",
-                 error.text);
+    enum status status = STATUS_UNAVAILABLE;
+    /* As a master does, which elects itself again: a busy etcd's answer may not come in time. */
+    for (int attempt = 0; attempt < 10 && status == STATUS_UNAVAILABLE; attempt++) {
+        content = (struct content){0};
+        status = coordinator_load(coordinator, add_record, &content, &error);
+    }
+    cr_assert_eq(status, STATUS_OK, "%s", error.text);
     return content;
 }
 
