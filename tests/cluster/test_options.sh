@@ -104,7 +104,7 @@ taken = []
 while True:
     taken.append(listener.accept())' "$((PORT + 180))" & PIDS[silent]=$!
 SILENT=tcp://127.0.0.1:$((PORT + 180))
-await "the silent master" 60 bash -c "exec 3<>/dev/tcp/127.0.0.1/$((PORT + 180)) 2>/dev/null"
+await "the silent master" 60 bash -c "exec 2>/dev/null; exec 3<>/dev/tcp/127.0.0.1/$((PORT + 180))"
 ends_within() { # NAME SECONDS WORD...: fails, with a reason, in time
     local name=$1 seconds=$2 status=0 begun
     shift 2
