@@ -102,6 +102,10 @@ int run_debug(struct session *session)
     if (strcmp(session->arguments[0], "bundle") != 0) {
         return session_misuse(session, "'%s' is not bundle", session->arguments[0]);
     }
+    int code = session->argument_count == 2 ? session_refuse_output(session) : -1;
+    if (code >= 0) {
+        return code;
+    }
     session_only_looks(session);
     if (session_client(session) == NULL) {
         return EXIT_CODE_FAILED;

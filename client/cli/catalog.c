@@ -36,6 +36,11 @@ int run_catalog(struct session *session)
     if (strcmp(session->arguments[0], "import") != 0) {
         return session_misuse(session, "'%s' is not import", session->arguments[0]);
     }
+    if (session->masters != NULL || session->timeout_given || session->json ||
+        session->out != stdout) {
+        return session_misuse(session, "catalog import is done on this machine, by " IMPORTER
+                                       ": --masters, --timeout, --json and -o are not for it");
+    }
     char **words = calloc((size_t)session->argument_count + MORE_THAN_WORDS, sizeof *words);
     if (words != NULL) {
         static char name[] = IMPORTER;

@@ -137,7 +137,9 @@ int run_masters(struct session *session)
     size_t count = 0;
     bool active = false;
 
+    session_only_looks(session);
     options.masters = session->masters;
+    options.deadline_ms = session->timeout_ms;
     if (edubba_list_masters(&options, &masters, &count, &error) != EDUBBA_OK) {
         return session_fail(session, &error);
     }

@@ -74,6 +74,9 @@ int session_misuse(const struct session *session, const char *format, ...)
 void session_warn(const struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A command writes to FILE itself: -o is for what others print.  The exit code, or -1 to go on. */
+int session_refuse_output(const struct session *session);
+
 /* Words "key=value" from the first on stand once each.  The exit code, or -1 to go on. */
 int session_refuse_repeated(const struct session *session, int first);
 

@@ -135,6 +135,14 @@ int session_refuse_repeated(const struct session *session, int first)
                                          (int)strcspn(word, "="), word);
 }
 
+int session_refuse_output(const struct session *session)
+{
+    return session->out == stdout
+               ? -1
+               : session_misuse(session, "%s writes to '%s' itself: -o does not go with it",
+                                session->command->name, session->arguments[1]);
+}
+
 int session_unknown_command(const struct session *session, const char *name)
 {
     const char *nearest = command_nearest(name);

@@ -105,9 +105,9 @@ static int tell_unfinished(const struct session *session,
     struct edubba_error error = {.code = EDUBBA_DEADLINE_EXCEEDED};
     (void)snprintf(
         error.text, sizeof error.text,
-        "%u replicas are still there after %u s (--timeout), %u of them cannot go to another "
+        "%u replicas are still there after %g s (--timeout), %u of them cannot go to another "
         "server; draining goes on",
-        progress->replica_count, session->timeout_ms / 1000, progress->stuck_count);
+        progress->replica_count, session->timeout_ms / 1000.0, progress->stuck_count);
     return session_fail(session, &error);
 }
 

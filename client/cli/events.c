@@ -145,6 +145,10 @@ int run_events(struct session *session)
     struct listing listing = {0};
     bool follow = false;
 
+    int code = session_refuse_repeated(session, 0);
+    if (code >= 0) {
+        return code;
+    }
     for (int i = 0; i < session->argument_count; i++) {
         const char *word = session->arguments[i];
         if (word_value(word, "follow") != NULL) {
@@ -159,19 +163,20 @@ int run_events(struct session *session)
                                   word);
         }
     }
+    if (!follow) { /* who follows waits for the next master, too */
+        session_only_looks(session);
+    }
     if (session_client(session) == NULL) {
         return EXIT_CODE_FAILED;
     }
-    int code = print_new(session, &listing);
+    code = print_new(session, &listing);
     while (code == EXIT_CODE_OK && follow) {
         fflush(session->out);
         (void)nanosleep(&pause, NULL);
         code = print_new(session, &listing);
     }
     if (code == EXIT_CODE_OK && listing.count == 0 && !session->json) {
-        fprintf(session->out,
-                "nothing was decided about load%s%s (splits by size "
-                "are not listed)\n",
+        fprintf(session->out, "nothing was decided about load%s%s, and nothing split by size\n",
                 listing.table != NULL ? " of " : "", listing.table != NULL ? listing.table : "");
     }
     return code;

@@ -84,6 +84,10 @@ int run_export(struct session *session)
     struct edubba_error error;
     FILE *out = session->out;
 
+    int code = path != NULL ? session_refuse_output(session) : -1;
+    if (code >= 0) {
+        return code;
+    }
     struct edubba_table *table = session_table(session, session->arguments[0]);
     if (table == NULL) {
         return EXIT_CODE_FAILED;
@@ -95,7 +99,7 @@ int run_export(struct session *session)
     if (path != NULL) {
         out = fopen(path, "w");
     }
-    int code = EXIT_CODE_FAILED;
+    code = EXIT_CODE_FAILED;
     if (out != NULL) {
         write_header(out, schema);
         code = export_rows(session, table, out);

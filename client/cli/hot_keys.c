@@ -110,6 +110,7 @@ int run_hotkeys(struct session *session)
     size_t count = 0;
     bool more = false;
 
+    session_only_looks(session);
     struct edubba_client *client = session_client(session);
     if (client == NULL) {
         return EXIT_CODE_FAILED;
@@ -212,6 +213,7 @@ int run_advise(struct session *session)
     struct edubba_error error;
     size_t count = 0;
 
+    session_only_looks(session);
     struct edubba_client *client = session_client(session);
     if (client == NULL) {
         return EXIT_CODE_FAILED;

@@ -145,6 +145,10 @@ int run_hottablets(struct session *session)
     const char *last = LAST_DEFAULT;
     size_t count = 0;
 
+    int code = session_refuse_repeated(session, 0);
+    if (code >= 0) {
+        return code;
+    }
     for (int i = 0; i < session->argument_count; i++) {
         const char *word = session->arguments[i];
         if (strncmp(word, "last=", 5) == 0) {
@@ -159,6 +163,7 @@ int run_hottablets(struct session *session)
             return session_misuse(session, "'%s': AGE is as in setgcpolicy, 15m or 2h", word);
         }
     }
+    session_only_looks(session);
     struct edubba_client *client = session_client(session);
     if (client == NULL) {
         return EXIT_CODE_FAILED;

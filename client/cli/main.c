@@ -10,7 +10,8 @@
 
 struct options {
     const char *output;
-    int first_argument; /* the command's place */
+    int (*instead)(struct session *session); /* of a command: --version, --help */
+    int first_argument;                      /* the command's place */
 };
 
 /* The value of an option given as "--name VALUE" or "--name=VALUE"; NULL if it is another one. */
@@ -60,9 +61,9 @@ static int parse_options(struct session *session,
         if (strcmp(arguments[i], "--json") == 0 || strcmp(arguments[i], "-json") == 0) {
             session->json = true;
         } else if (strcmp(arguments[i], "--version") == 0) {
-            return run_version(session);
+            ret_options->instead = run_version;
         } else if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) {
-            return run_help(session);
+            ret_options->instead = run_help;
         } else if ((value = option_value("-masters", count, arguments, &i)) != NULL) {
             session->masters = value;
         } else if ((value = option_value("-timeout", count, arguments, &i)) != NULL) {
@@ -176,7 +177,8 @@ int main(int count, char **arguments)
             return session_file_failed(&session, "%s: %s", options.output, strerror(errno));
         }
     }
-    code = run(&session, count, arguments, options.first_argument);
+    code = options.instead != NULL ? options.instead(&session)
+                                   : run(&session, count, arguments, options.first_argument);
     if (session.client != NULL) {
         edubba_client_close(session.client);
     }

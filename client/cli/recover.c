@@ -217,7 +217,10 @@ int run_recover(struct session *session)
     struct order order = {.table = ""};
     size_t count = 0;
     bool more = false;
-    int code = read_order(session, &order);
+    int code = session_refuse_repeated(session, 0);
+    if (code < 0) {
+        code = read_order(session, &order);
+    }
     if (code >= 0) {
         return code;
     }

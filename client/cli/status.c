@@ -26,6 +26,7 @@ static int ask_masters(struct session *session, struct listed *listed, struct ov
     struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
     struct edubba_error error;
     options.masters = session->masters;
+    options.deadline_ms = session->timeout_ms;
     if (edubba_list_masters(&options, &listed->masters, &listed->master_count, &error) !=
         EDUBBA_OK) {
         return session_fail(session, &error);

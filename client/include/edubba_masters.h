@@ -35,7 +35,7 @@ struct edubba_master {
 };
 
 /* What the masters that options name, and those that they name, say of themselves; there need not be
- * an active one.  Each has up to a second to answer.  *masters: edubba_free() it.
+ * an active one.  Each has up to a second to answer, and all together the options' deadline_ms.  *masters: edubba_free() it.
  * Errors: those of edubba_client_open(), but EDUBBA_UNAVAILABLE. */
 enum edubba_code edubba_list_masters(const struct edubba_options *options,
                                      struct edubba_master **masters,

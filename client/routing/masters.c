@@ -5,9 +5,11 @@
 #include "client/loop/client.h"
 #include "client/routing/request.h"
 #include "common/base/memory.h"
+#include "common/io/clock.h"
 #include "common/io/transport/transport_address.h"
 
 #define ANSWER_MS         1000
+#define NS_PER_MS         INT64_C(1000000)
 #define ARENA_BLOCK_BYTES 512
 #define ADDRESS_BYTES_MAX 256
 
@@ -26,7 +28,16 @@ struct found {
 struct search {
     struct found found[EDUBBA_MASTERS_MAX];
     size_t count;
+    int64_t end_ns; /* of all together */
 };
+
+/* Of what is left as much as each of so many has that are still to be asked, but no more than a second. */
+static uint32_t patience_ms(const struct search *search, size_t still_to_ask)
+{
+    int64_t left_ms = (search->end_ns - clock_monotonic_ns()) / NS_PER_MS;
+    int64_t each_ms = left_ms / (int64_t)still_to_ask;
+    return each_ms < 1 ? 1 : each_ms > ANSWER_MS ? ANSWER_MS : (uint32_t)each_ms;
+}
 
 static void add(struct search *search, struct bytes address)
 {
@@ -63,13 +74,13 @@ static enum status take_answer(struct found *found, struct bytes body)
     return status;
 }
 
-static void ask(struct edubba_client *client, struct found *found)
+static void ask(struct edubba_client *client, struct found *found, uint32_t deadline_ms)
 {
     const struct request_options options = {
         .method = METHOD_MASTER,
         .address_text = found->address,
         .repeatable = true,
-        .deadline_ms = ANSWER_MS,
+        .deadline_ms = deadline_ms,
         .unreachable_ms = 1,
     };
     struct buffer body = BUFFER_INIT;
@@ -156,7 +167,7 @@ static void ask_for_servers(struct edubba_client *client,
         .method = METHOD_LIST_SERVERS,
         .address_text = active->address,
         .repeatable = true,
-        .deadline_ms = ANSWER_MS,
+        .deadline_ms = patience_ms(search, 1),
         .unreachable_ms = 1,
     };
     struct servers_response response = {0};
@@ -192,11 +203,12 @@ static void tell_servers_apart(struct edubba_client *client, struct search *sear
 
 static void look(struct edubba_client *client, struct search *search)
 {
+    search->end_ns = clock_monotonic_ns() + client_blocking_deadline_ms(client) * NS_PER_MS;
     for (uint32_t i = 0; i < client->given_count; i++) {
         add(search, bytes_of_text(location_cache_address(&client->locations, client->masters[i])));
     }
     for (size_t i = 0; i < search->count; i++) {
-        ask(client, &search->found[i]);
+        ask(client, &search->found[i], patience_ms(search, search->count - i));
         add(search, bytes_of_text(search->found[i].active));
     }
     tell_servers_apart(client, search);

@@ -1,5 +1,7 @@
 #include "master/console/heat_store.h"
 
+#include <string.h>
+
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
 #include "common/base/memory.h"
@@ -84,7 +86,25 @@ void heat_store_close(struct heat_store *store)
     memory_free(store);
 }
 
+static void note_gone(struct heat_store *store, const uint8_t key[KEY_BYTES])
+{
+    struct gone *gone = memory_allocate(sizeof *gone);
+    if (gone != NULL) { /* else it is dropped after the next start, being old */
+        memcpy(gone->key, key, KEY_BYTES);
+        gone->next = store->gone;
+        store->gone = gone;
+    }
+}
+
 /* --- loading ------------------------------------------------------------------------------------ */
+
+/* Or it would lie there, and be warned of, for ever. */
+static void note_damaged(struct heat_store *store, struct bytes key)
+{
+    if (key.size_bytes == KEY_BYTES) {
+        note_gone(store, key.data);
+    }
+}
 
 void heat_store_load(struct heat_store *store, struct heat_map *map)
 {
@@ -106,10 +126,10 @@ void heat_store_load(struct heat_store *store, struct heat_map *map)
     while (status == STATUS_OK && found) {
         struct heat_column *column = read_column(key, value);
         if (column != NULL) {
-            column->stored = true;
             restored += heat_map_restore(map, load_be64(key.data + 1), key.data[0], column);
-        } else {
-            damaged += !bytes_equal(key, bytes_of_text(CONSOLE_FILE_FORMAT_KEY));
+        } else if (!bytes_equal(key, bytes_of_text(CONSOLE_FILE_FORMAT_KEY))) {
+            note_damaged(store, key);
+            damaged += 1;
         }
         status = kv_cursor_move(cursor, KV_NEXT, BYTES_EMPTY, &key, &value, &found);
     }
@@ -125,12 +145,9 @@ void heat_store_load(struct heat_store *store, struct heat_map *map)
 
 void heat_store_gone(struct heat_store *store, uint64_t table, size_t layer, int64_t start_us)
 {
-    struct gone *gone = memory_allocate(sizeof *gone);
-    if (gone != NULL) { /* else it is dropped after the next start, being old */
-        make_key(gone->key, table, layer, start_us);
-        gone->next = store->gone;
-        store->gone = gone;
-    }
+    uint8_t key[KEY_BYTES];
+    make_key(key, table, layer, start_us);
+    note_gone(store, key);
 }
 
 static enum status put_column(struct kv_write *write,

@@ -17,7 +17,8 @@ struct heat_store;
 struct heat_store *heat_store_open(const char *folder);
 void heat_store_close(struct heat_store *store); /* NULL is fine */
 
-/* Everything that is there into the map; what is damaged is left out. */
+/* Everything that is there into the map.  What is damaged is left out, and erased with the next save; so is, by
+ * heat_store_gone(), what the map has no room for: the oldest. */
 void heat_store_load(struct heat_store *store, struct heat_map *map);
 
 /* Note that a stored column is no more; it is erased with the next save. */

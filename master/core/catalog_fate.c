@@ -36,13 +36,17 @@ bool state_wish_is_sound(const struct catalog *catalog, const struct tablet *tab
 
 static bool was_in(const struct gone *gone, uint64_t tablet)
 {
-    for (size_t i = 0; i < gone->range_count; i++) {
-        if (tablet >= gone->ranges[i].first &&
-            tablet - gone->ranges[i].first < gone->ranges[i].count) {
-            return true;
+    size_t low = 0; /* so many begin at the tablet or below it */
+    size_t high = gone->range_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (gone->ranges[middle].first <= tablet) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return false;
+    return low > 0 && tablet - gone->ranges[low - 1].first < gone->ranges[low - 1].count;
 }
 
 struct tablet *state_made_of(const struct catalog *catalog, uint64_t number)

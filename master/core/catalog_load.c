@@ -114,19 +114,22 @@ static enum status load_tablet(struct catalog *catalog,
     return STATUS_OK;
 }
 
+/* Of a table that had very many tablets there are several: each is told as the table, which is as good as once. */
 static enum status load_dropped(struct catalog *catalog,
+                                char kind,
                                 uint64_t number,
                                 struct bytes value,
                                 struct error *ret_error)
 {
     struct dropped_record record;
-    enum status status = dropped_record_decode(number, value, &catalog->scratch, &record,
-                                               ret_error);
+    enum status status = (kind == RECORD_KIND_DROPPED ? dropped_record_decode
+                                                      : dropped_more_record_decode)(
+        number, value, &catalog->scratch, &record, ret_error);
 
     if (status != STATUS_OK) {
         return status;
     }
-    struct gone *gone = state_gone_create(CHANGED_TABLE_GONE, number, number,
+    struct gone *gone = state_gone_create(CHANGED_TABLE_GONE, record.number, record.number,
                                           record.changed_version, record.tablets,
                                           record.tablet_range_count);
     if (gone == NULL) {
@@ -383,7 +386,8 @@ enum status catalog_load(struct catalog *catalog,
     case RECORD_KIND_TABLET:
         return load_tablet(catalog, number, value, ret_error);
     case RECORD_KIND_DROPPED:
-        return load_dropped(catalog, number, value, ret_error);
+    case RECORD_KIND_DROPPED_MORE:
+        return load_dropped(catalog, kind, number, value, ret_error);
     case RECORD_KIND_DOCUMENT:
         return load_document(catalog, number, value, ret_error);
     default:

@@ -129,7 +129,8 @@ static enum status close_value(char kind,
 static bool kind_has_number(char kind)
 {
     return kind == RECORD_KIND_SERVER || kind == RECORD_KIND_TABLE || kind == RECORD_KIND_TABLET ||
-           kind == RECORD_KIND_DROPPED || kind == RECORD_KIND_DOCUMENT;
+           kind == RECORD_KIND_DROPPED || kind == RECORD_KIND_DROPPED_MORE ||
+           kind == RECORD_KIND_DOCUMENT;
 }
 
 struct record_key record_key_of(char kind, uint64_t number)
@@ -217,17 +218,32 @@ void table_record_encode(const struct table_record *record, struct buffer *out)
     record_put_checksum(out, start, RECORD_KIND_TABLE, record->table.number);
 }
 
-void dropped_record_encode(const struct dropped_record *record, struct buffer *out)
+static void put_dropped(const struct dropped_record *record, struct buffer *out)
 {
-    size_t start = out->size_bytes;
-    buffer_append_u8(out, RECORD_LAYOUT);
+    ASSERT(record->tablet_range_count <= RECORD_DROPPED_RANGES_MAX);
     record_put_number(out, record->changed_version);
     record_put_number(out, record->tablet_range_count);
     for (size_t i = 0; i < record->tablet_range_count; i++) {
         record_put_number(out, record->tablets[i].first);
         record_put_number(out, record->tablets[i].count);
     }
+}
+
+void dropped_record_encode(const struct dropped_record *record, struct buffer *out)
+{
+    size_t start = out->size_bytes;
+    buffer_append_u8(out, RECORD_LAYOUT);
+    put_dropped(record, out);
     record_put_checksum(out, start, RECORD_KIND_DROPPED, record->number);
+}
+
+void dropped_more_record_encode(const struct dropped_record *record, struct buffer *out)
+{
+    size_t start = out->size_bytes;
+    buffer_append_u8(out, RECORD_LAYOUT);
+    record_put_number(out, record->number);
+    put_dropped(record, out);
+    record_put_checksum(out, start, RECORD_KIND_DROPPED_MORE, record->tablets[0].first);
 }
 
 void document_record_encode(const struct document_record *record, struct buffer *out)
@@ -416,6 +432,18 @@ static enum status take_ranges(struct record_reader *reader,
     return STATUS_OK;
 }
 
+static enum status take_dropped(struct record_reader *reader,
+                                struct arena *arena,
+                                struct dropped_record *record,
+                                struct error *ret_error)
+{
+    record->changed_version = record_take_number(reader);
+    enum status status = take_ranges(reader, arena, record);
+    return status == STATUS_OK
+               ? STATUS_OK
+               : error_set(ret_error, status, "no memory to read a dropped table's record");
+}
+
 enum status dropped_record_decode(uint64_t number,
                                   struct bytes value,
                                   struct arena *arena,
@@ -426,15 +454,35 @@ enum status dropped_record_decode(uint64_t number,
     struct dropped_record record = {.number = number};
     enum status status = open_value(RECORD_KIND_DROPPED, number, value, &reader, ret_error);
 
-    if (status != STATUS_OK) {
-        return status;
+    if (status == STATUS_OK) {
+        status = take_dropped(&reader, arena, &record, ret_error);
     }
-    record.changed_version = record_take_number(&reader);
-    status = take_ranges(&reader, arena, &record);
-    if (status != STATUS_OK) {
-        return error_set(ret_error, status, "no memory to read a dropped table's record");
+    if (status == STATUS_OK) {
+        status = close_value(RECORD_KIND_DROPPED, number, &reader, ret_error);
     }
-    status = close_value(RECORD_KIND_DROPPED, number, &reader, ret_error);
+    if (status == STATUS_OK) {
+        *ret_record = record;
+    }
+    return status;
+}
+
+enum status dropped_more_record_decode(uint64_t tablet,
+                                       struct bytes value,
+                                       struct arena *arena,
+                                       struct dropped_record *ret_record,
+                                       struct error *ret_error)
+{
+    struct record_reader reader;
+    struct dropped_record record = {0};
+    enum status status = open_value(RECORD_KIND_DROPPED_MORE, tablet, value, &reader, ret_error);
+
+    if (status == STATUS_OK) {
+        record.number = record_take_number(&reader);
+        status = take_dropped(&reader, arena, &record, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = close_value(RECORD_KIND_DROPPED_MORE, tablet, &reader, ret_error);
+    }
     if (status == STATUS_OK) {
         *ret_record = record;
     }

@@ -11,6 +11,8 @@
  *   'D' table number (be64)   dropped: the version at which the table was dropped, and which
  *                             tablets it had; kept for ever, so that a server that was away for
  *                             long still learns of it
+ *   'E' tablet number (be64)  more of these, from that one on, where there are more than
+ *                             RECORD_DROPPED_RANGES_MAX ranges of them
  *   'N' document number (be64)  document: a name and bytes that only clients understand
  *
  *   value:  offset size
@@ -42,14 +44,17 @@
 #define RECORD_LAYOUT_TABLET 2 /* 1: one copy, no goal */
 #define RECORD_KEY_BYTES_MAX 9
 #define CATALOG_FORMAT       1 /* of the catalog as a whole */
-#define RECORD_STORES_MAX    256
-#define RECORD_KIND_IDENTITY 'I'
-#define RECORD_KIND_COUNTERS 'C'
-#define RECORD_KIND_SERVER   'S'
-#define RECORD_KIND_TABLE    'T'
-#define RECORD_KIND_TABLET   'P'
-#define RECORD_KIND_DROPPED  'D'
-#define RECORD_KIND_DOCUMENT 'N'
+/* Of a record, which a coordinator may refuse from 1 MiB on: two numbers each, of up to ten bytes. */
+#define RECORD_DROPPED_RANGES_MAX 50000
+#define RECORD_STORES_MAX         256
+#define RECORD_KIND_IDENTITY      'I'
+#define RECORD_KIND_COUNTERS      'C'
+#define RECORD_KIND_SERVER        'S'
+#define RECORD_KIND_TABLE         'T'
+#define RECORD_KIND_TABLET        'P'
+#define RECORD_KIND_DROPPED       'D'
+#define RECORD_KIND_DROPPED_MORE  'E'
+#define RECORD_KIND_DOCUMENT      'N'
 
 struct record_key {
     uint8_t data[RECORD_KEY_BYTES_MAX];
@@ -162,8 +167,9 @@ struct number_range {
     uint64_t count;
 };
 
+/* Of a table all that it had, or as many as one record may have, and the next ones, in order. */
 struct dropped_record {
-    uint64_t number;
+    uint64_t number; /* of the table */
     uint64_t changed_version;
     const struct number_range *tablets; /* ascending, disjoint */
     size_t tablet_range_count;
@@ -195,7 +201,9 @@ void counters_record_encode(const struct counters_record *record, struct buffer 
 void server_record_encode(const struct server_record *record, struct buffer *out);
 void table_record_encode(const struct table_record *record, struct buffer *out);
 void tablet_record_encode(const struct tablet_record *record, struct buffer *out);
+/* Up to RECORD_DROPPED_RANGES_MAX ranges.  More: the first of them is the key. */
 void dropped_record_encode(const struct dropped_record *record, struct buffer *out);
+void dropped_more_record_encode(const struct dropped_record *record, struct buffer *out);
 void document_record_encode(const struct document_record *record, struct buffer *out);
 
 enum status identity_record_decode(struct bytes value,
@@ -223,6 +231,11 @@ enum status dropped_record_decode(uint64_t number,
                                   struct arena *arena,
                                   struct dropped_record *ret_record,
                                   struct error *ret_error);
+enum status dropped_more_record_decode(uint64_t tablet,
+                                       struct bytes value,
+                                       struct arena *arena,
+                                       struct dropped_record *ret_record,
+                                       struct error *ret_error);
 enum status document_record_decode(uint64_t number,
                                    struct bytes value,
                                    struct document_record *ret_record,

@@ -238,13 +238,34 @@ static struct number_range *tablet_numbers(struct transaction *transaction,
     return ranges;
 }
 
+/* A record has so many ranges and no more. */
+static void stage_dropped(struct transaction *transaction, const struct dropped_record *dropped)
+{
+    for (size_t at = 0; at < dropped->tablet_range_count; at += RECORD_DROPPED_RANGES_MAX) {
+        struct buffer value = BUFFER_INIT;
+        struct dropped_record part = *dropped;
+        part.tablets += at;
+        part.tablet_range_count -= at;
+        if (part.tablet_range_count > RECORD_DROPPED_RANGES_MAX) {
+            part.tablet_range_count = RECORD_DROPPED_RANGES_MAX;
+        }
+        if (at == 0) {
+            dropped_record_encode(&part, &value);
+            stage_put(transaction, RECORD_KIND_DROPPED, part.number, &value);
+        } else {
+            dropped_more_record_encode(&part, &value);
+            stage_put(transaction, RECORD_KIND_DROPPED_MORE, part.tablets[0].first, &value);
+        }
+        buffer_deinit(&value);
+    }
+}
+
 void transaction_remove_table(struct transaction *transaction, const struct table_entry *entry)
 {
     uint64_t number = entry->image->record.table.number;
     struct staged *change = stage(transaction, STAGED_REMOVE_TABLE, number);
     struct dropped_record dropped = {.number = number,
                                      .changed_version = transaction->counters.version};
-    struct buffer value = BUFFER_INIT;
 
     if (change == NULL) {
         return;
@@ -263,9 +284,7 @@ void transaction_remove_table(struct transaction *transaction, const struct tabl
     for (size_t i = 0; i < entry->tablet_count && !transaction->failed; i++) {
         stage_put(transaction, RECORD_KIND_TABLET, entry->tablets[i]->record.number, NULL);
     }
-    dropped_record_encode(&dropped, &value);
-    stage_put(transaction, RECORD_KIND_DROPPED, number, &value);
-    buffer_deinit(&value);
+    stage_dropped(transaction, &dropped);
 }
 
 void transaction_put_server(struct transaction *transaction, const struct server_record *record)

@@ -328,9 +328,8 @@ bool heat_map_restore(struct heat_map *map,
                       size_t layer,
                       struct heat_column *column)
 {
-    bool room = layer > 0 &&
-                heat_map_column_bytes(map) + heat_column_size_bytes(column) <= map->bytes_max;
-    if (!room) {
+    column->stored = true;
+    if (layer == 0) { /* that one is never kept */
         heat_column_destroy(column);
         return false;
     }

@@ -61,7 +61,8 @@ void heat_map_sweep_end(struct heat_map *map);
 /* Do what is due; about once a second.  ending: nothing comes after it, make what is running a column. */
 void heat_map_age(struct heat_map *map, int64_t now_us, bool ending);
 
-/* A column from the file, taken over.  False: no room; it is gone. */
+/* A column from the file, taken over: the oldest of all go for it, out of the file too, and that may be this one.
+ * False: it is no column of a file, or no memory. */
 bool heat_map_restore(struct heat_map *map,
                       uint64_t table,
                       size_t layer,

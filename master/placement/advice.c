@@ -211,6 +211,34 @@ static bool grows_at_end(const struct advising *advising, const struct advice_ta
            tablet->detail.appended_permille >= ADVICE_APPENDED_PERMILLE;
 }
 
+/* Another one that grows behind another beginning, by a quarter of what this one takes at least: what a salt has is parted
+ * among several tablets, when they are split. */
+static bool grows_besides(const struct advising *advising,
+                          const struct advice_tablet *tablet,
+                          const struct advice_tablet *other,
+                          struct bytes front)
+{
+    const struct load_detail *detail = &other->detail;
+    return grows_at_end(advising, other) ||
+           (front.size_bytes > 0 && detail->point_count > 0 &&
+            detail->appended_permille >= ADVICE_APPENDED_PERMILLE &&
+            rates_of(other).writes >= rates_of(tablet).writes / 4 &&
+            is_other(detail->points[detail->point_count - 1].row, front));
+}
+
+/* This one among them. */
+static size_t count_growing(const struct advising *advising,
+                            const struct advice_tablet *tablet,
+                            struct bytes front)
+{
+    size_t growing = 1;
+    for (size_t i = 0; i < advising->table->tablet_count; i++) {
+        const struct advice_tablet *other = &advising->table->tablets[i];
+        growing += other != tablet && grows_besides(advising, tablet, other, front) ? 1 : 0;
+    }
+    return growing;
+}
+
 static void cure_monotonic(struct advising *advising,
                            struct advice_finding *finding,
                            const struct cure_growing *growing)
@@ -220,17 +248,16 @@ static void cure_monotonic(struct advising *advising,
     cure(advising, finding, pattern, &text);
 }
 
-static void judge_growth(struct advising *advising,
-                         const struct advice_tablet *tablet,
-                         size_t writers)
+static void judge_growth(struct advising *advising, const struct advice_tablet *tablet)
 {
     const struct load_detail *detail = &tablet->detail;
     uint32_t share = permille(rates_of(tablet).writes, advising->all.writes);
-    struct cure_growing growing = {.shape = shape_of_end(detail), .writers = writers};
+    struct cure_growing growing = {.shape = shape_of_end(detail)};
     struct buffer text = BUFFER_INIT;
     char front[BYTES_PRINTABLE_SIZE_MAX];
 
     growing.others = has_others(advising, growing.shape.front);
+    growing.writers = count_growing(advising, tablet, growing.shape.front);
     buffer_append_format(&text,
                          "%u %% of writes hit one tablet; its rows only grow at the end (%u %% of "
                          "its writes are above all rows before)",
@@ -257,14 +284,10 @@ static void judge_growth(struct advising *advising,
 static void find_monotonic(struct advising *advising)
 {
     const struct advice_table *table = advising->table;
-    size_t writers = 0;
 
     for (size_t i = 0; i < table->tablet_count; i++) {
-        writers += grows_at_end(advising, &table->tablets[i]);
-    }
-    for (size_t i = 0; i < table->tablet_count; i++) {
         if (grows_at_end(advising, &table->tablets[i])) {
-            judge_growth(advising, &table->tablets[i], writers);
+            judge_growth(advising, &table->tablets[i]);
         }
     }
 }

@@ -220,6 +220,31 @@ for (const [name, hash, words] of [['overview', '#/', 'USERS'], ['tables', '#/ta
   await shot(page, name);
   const nameless = await page.evaluate(() => [...document.querySelectorAll('a, button, input, select, [tabindex="0"]')].filter((element) => !(element.getAttribute('aria-label') || element.innerText?.trim() || element.closest('label')?.innerText.trim() || element.title)).map((element) => element.outerHTML.slice(0, 80)));
   check(`${name}: all that has the focus has a name`, nameless.length === 0, nameless);
+  const headless = await page.evaluate(() => [...document.querySelectorAll('th')].filter((cell) => cell.textContent === '').length);
+  check(`${name}: each column has a name`, headless === 0, headless);
+  if (name === 'quiet') check('without a picture there is no scale of it', !(await page.locator('.legend').isVisible()));
+  await page.close();
+}
+// What is read on a colour that is mixed of its own: 4.5 : 1 is the least that is asked for.
+for (const colorScheme of ['light', 'dark']) {
+  const page = await open('#/', { colorScheme });
+  await page.waitForSelector('table');
+  const least = await page.evaluate(() => {
+    const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    const painted = (...colours) => { for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); } return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+    const light = (rgb) => rgb.map((value) => value / 255).map((value) => (value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)).reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
+    const card = getComputedStyle(document.querySelector('.card')).backgroundColor;
+    return ['good', 'warn', 'bad'].map((kind) => {
+      const chip = document.createElement('span');
+      chip.className = `chip ${kind}`;
+      document.querySelector('.card').append(chip);
+      const { color, backgroundColor } = getComputedStyle(chip);
+      const [a, b] = [light(painted(card, backgroundColor)), light(painted(card, color))];
+      chip.remove();
+      return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    });
+  });
+  check(`${colorScheme}: states can be read`, least.every((contrast) => contrast >= 4.5), least);
   await page.close();
 }
 for (const [name, hash] of [['phone-overview', '#/'], ['phone-heat', `#/table/USERS?${window_}`], ['phone-servers', '#/servers'], ['phone-diagnostics', '#/diagnostics'], ['phone-tablets', '#/table/USERS/tablets']]) {
@@ -227,6 +252,8 @@ for (const [name, hash] of [['phone-overview', '#/'], ['phone-heat', `#/table/US
   await page.waitForTimeout(1200);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   check(`${name} is no wider than the phone`, wide <= 360, wide);
+  const cut = await page.evaluate(() => [...document.querySelectorAll('.bars .name')].filter((name) => name.scrollWidth > name.clientWidth).length);
+  check(`${name} on a phone: servers have their whole names`, cut === 0, cut);
   await shot(page, name);
   if (name === 'phone-heat') {
     await page.locator('.picture').tap();

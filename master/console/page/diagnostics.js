@@ -34,7 +34,7 @@ const told = (advice) => {
 
 function wordsOf(table, advice) {
   return h('div', {}, told(advice).findings.map((found) => finding(table, found)),
-    h('p', { class: 'note' }, `${count(advice.operations_per_second)} operations a second, ${count(advice.observations)} of them looked at; ${advice.busy} of ${advice.tablets} tablets are busy.`));
+    h('p', { class: 'note' }, `From ${count(advice.observations)} sampled operations of about the last ten seconds; ${count(advice.operations_per_second)} rows touched a second; tablets that are busy: ${advice.busy} of ${advice.tablets}.`));
 }
 
 /** Of one table: all that is to be said; null where too little was seen. */
@@ -60,7 +60,7 @@ async function advise(seen, signal) {
 function busyNow(seen) {
   if (seen.hot.length === 0) return empty('No tablet has anything to do.');
   const capacity = new Map(seen.servers.map((server) => [server.number, server.load?.capacity ?? 0]));
-  return grid('Busy tablets', [['Table', ''], ['Keys', ''], ['Of its server', 'num'], ['', ''], ['Reads/s', 'num'], ['Writes/s', 'num'], ['Most frequent row', '']],
+  return grid('Busy tablets', [['Table', ''], ['Keys', ''], ['Of its server', 'num'], ['Reads and writes', ''], ['Reads/s', 'num'], ['Writes/s', 'num'], ['Most frequent row', '']],
     seen.hot.slice(0, 20).map((tablet) => {
       const all = capacity.get(tablet.server) || 1;
       const [first] = tablet.keys;

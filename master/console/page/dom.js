@@ -33,7 +33,7 @@ export const empty = (...text) => h('p', { class: 'empty' }, ...text);
 
 /** A table of columns [title, class] and rows of cells. */
 export function grid(caption, columns, rows) {
-  return h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
+  return h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': caption },
     h('table', {}, h('caption', { class: 'unseen' }, caption),
       h('thead', {}, h('tr', {}, columns.map(([title, kind]) => h('th', { scope: 'col', class: kind }, title)))),
       h('tbody', {}, rows.map((cells) => h('tr', {}, cells.map((cell, i) => h('td', { class: columns[i][1] }, cell)))))));

@@ -8,7 +8,7 @@ import { link } from './table.js';
 
 const SHOWN = 300;
 const OUTCOMES = { done: 'good', given_up: 'bad', under_way: 'warn', refused: '' };
-const KINDS = { split: 'Split', merge: 'Merge', lead: 'Lead', move: 'Move', refuse: 'Refused' };
+const KINDS = { split: 'Split', merge: 'Merge', lead: 'New leader', move: 'Move', refuse: 'Refused' };
 
 export function eventsPage(main, signal) {
   const place = h('div', {});
@@ -24,7 +24,7 @@ export function eventsPage(main, signal) {
     }
     const address = new Map(seen.servers.map((server) => [server.number, server.address.replace('tcp://', '')]));
     const newest = [...events.values()].sort((a, b) => b.time_us - a.time_us || Number(b.number) - Number(a.number)).slice(0, SHOWN);
-    place.replaceChildren(newest.length === 0 ? empty('Nothing was decided about load so far.') : grid('Events', [['Time', ''], ['What', ''], ['Outcome', ''], ['Table', ''], ['Keys', ''], ['Why', '']], newest.map((event) => [
+    place.replaceChildren(newest.length === 0 ? empty('Nothing was decided about load so far.') : grid('Events', [['Time', 'line'], ['What', 'line'], ['Outcome', 'line'], ['Table', ''], ['Keys', 'keys'], ['Why', 'words']], newest.map((event) => [
       moment(event.time_us), KINDS[event.kind] ?? event.kind,
       [h('span', { class: `chip ${OUTCOMES[event.outcome] ?? ''}` }, event.outcome.replace('_', ' ')), event.ended_us > event.time_us && h('span', { class: 'soft' }, ` ${span(event.ended_us - event.time_us)}`)],
       h('a', { href: link({ name: event.name || event.table, start: event.start, end: event.end }) }, event.name || event.table),

@@ -33,6 +33,9 @@ export function nanoseconds(value) {
 
 export const percent = (share) => `${share >= 0.0995 || share === 0 ? Math.round(share * 100) : (share * 100).toFixed(1)} %`;
 
+/** CPU time a second: so many processors. */
+export const processors = (value) => (value >= 0.005 ? value.toFixed(2) : '0');
+
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 const exact = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
@@ -45,8 +48,9 @@ export function time(us, step_us) {
 
 export const moment = (us) => `${day.format(new Date(us / 1000))} ${exact.format(new Date(us / 1000))}`;
 
+/** 300000 -> "0.3 s", 90e6 -> "90 s" */
 export function span(us) {
-  const s = Math.round(us / 1e6);
+  const s = us < 9.95e6 ? Math.round(us / 1e5) / 10 : Math.round(us / 1e6);
   if (s < 120) return `${s} s`;
   if (s < 7200) return `${Math.round(s / 60)} min`;
   return s < 172800 ? `${Math.round(s / 3600)} h` : `${Math.round(s / 86400)} days`;

@@ -20,7 +20,9 @@ function read() {
 function show(view, title) {
   document.title = `${title} · Edubba`;
   for (const a of document.querySelectorAll('header nav a')) {
-    if (a.dataset.view === view) a.setAttribute('aria-current', 'page'); else a.removeAttribute('aria-current');
+    if (a.dataset.view !== view) { a.removeAttribute('aria-current'); continue; }
+    a.setAttribute('aria-current', 'page');
+    a.scrollIntoView({ block: 'nearest', inline: 'nearest' }); // of a narrow bar
   }
 }
 

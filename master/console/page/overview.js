@@ -2,7 +2,7 @@
 
 import { ask, look } from './api.js';
 import { bar, empty, grid, h, style } from './dom.js';
-import { bytes, count, percent, span } from './format.js';
+import { bytes, count, percent, processors, span } from './format.js';
 import { palette } from './palette.js';
 import { brighten, placeRows, rowAt, shade } from './scale.js';
 import { repeat } from './repeat.js';
@@ -56,8 +56,8 @@ function loadBars(servers) {
 const legend = () => h('span', {}, h('span', { class: 'tick' }, h('i', { class: 'r' }), 'reads'), h('span', { class: 'tick' }, h('i', { class: 'w' }), 'writes'));
 
 function tableRows(tables) {
-  return grid('Tables', [['Table', ''], ['Tablets', 'num'], ['Copies', 'num'], ['Busy', 'num'], ['Reads/s', 'num'], ['Writes/s', 'num'], ['CPU', 'num'], ['State', '']],
-    tables.map((table) => [h('a', { href: link({ name: table.name }) }, table.name), count(table.tablets), String(table.replicas), count(table.load.busy), count(table.load.reads), count(table.load.writes), percent(table.load.cpu),
+  return grid('Tables', [['Table', ''], ['Tablets', 'num'], ['Copies', 'num'], ['Busy', 'num'], ['Reads/s', 'num'], ['Writes/s', 'num'], ['Processors', 'num'], ['State', '']],
+    tables.map((table) => [h('a', { href: link({ name: table.name }) }, table.name), count(table.tablets), String(table.replicas), count(table.load.busy), count(table.load.reads), count(table.load.writes), processors(table.load.cpu),
       table.unavailable > 0 ? h('span', { class: 'chip bad' }, `${table.unavailable} unavailable`) : table.not_led > 0 ? h('span', { class: 'chip bad' }, `${table.not_led} not led`) : table.serving === table.tablets ? h('span', { class: 'chip good' }, 'serving') : h('span', { class: 'chip warn' }, 'changing')]));
 }
 
@@ -167,7 +167,7 @@ export function serversPage(main, signal) {
   main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Servers')), h('section', { class: 'card', 'aria-label': 'Servers' }, h('header', {}, legend()), place));
   repeat(signal, async () => {
     const seen = await look(signal);
-    place.replaceChildren(seen.servers.length === 0 ? empty('No tablet server has come so far.') : grid('Servers', [['Address', ''], ['State', ''], ['Zone', ''], ['Leads', 'num'], ['Tablets', 'num'], ['Load', ''], ['CPU', 'num'], ['Reads/s', 'num'], ['Writes/s', 'num'], ['Stored', 'num'], ['Free', 'num'], ['Heard', 'num']],
+    place.replaceChildren(seen.servers.length === 0 ? empty('No tablet server has come so far.') : grid('Servers', [['Address', ''], ['State', ''], ['Zone', ''], ['Leads', 'num'], ['Tablets', 'num'], ['Load', ''], ['Of its processors', 'num'], ['Reads/s', 'num'], ['Writes/s', 'num'], ['Stored', 'num'], ['Free', 'num'], ['Heard', 'num']],
       seen.servers.map((server) => {
         const load = server.load;
         return [server.address.replace('tcp://', ''),

@@ -3,7 +3,7 @@
 import { ApiError, ask, look } from './api.js';
 import { repeat } from './repeat.js';
 import { bar, empty, grid, h } from './dom.js';
-import { METRICS, bytes, count, key, moment, percent, rate, say, span } from './format.js';
+import { METRICS, bytes, count, key, moment, percent, processors, rate, say, span } from './format.js';
 import { adviceOf } from './diagnostics.js';
 import { HeatMap } from './heatmap.js';
 import { commonStart } from './scale.js';
@@ -120,8 +120,9 @@ function heatTab(main, state, go, signal) {
   const details = h('details', { ontoggle: () => details.open && map.heat && words.replaceChildren(asTable(map)) }, h('summary', {}, 'The same as a table'), words);
   const begin = h('p', { class: 'note begin', hidden: true });
   const card = h('section', { class: 'card', 'aria-label': 'Heat map' }, begin, map.root);
-  main.append(tools(state, go, map, () => load()), trouble, card,
-    h('div', { class: 'legend' }, 'little', map.legend, 'much', scale, h('span', { class: 'gap' }), note), pins, advice(state, signal), details, help());
+  const legend = h('div', { class: 'legend' }, 'little', map.legend, 'much', scale, h('span', { class: 'gap' }), note);
+  main.append(tools(state, go, map, () => load()), trouble, card, legend, pins, advice(state, signal), details, help());
+  const showParts = (shown) => { for (const part of [card, legend, details]) part.hidden = !shown; };
 
   let timer = 0, first_us = null, skew_us = 0; // skew: of the master's clock against ours
   const asked = (last_s) => ask('heat', {
@@ -141,7 +142,7 @@ function heatTab(main, state, go, signal) {
     clearTimeout(timer);
     try {
       const heat = await (state.from ? asked(null) : state.last ? asked(state.last) : known());
-      card.hidden = false;
+      showParts(true);
       trouble.replaceChildren();
       map.show(heat);
       tellScale(heat);
@@ -149,7 +150,7 @@ function heatTab(main, state, go, signal) {
       if (details.open) words.replaceChildren(asTable(map));
     } catch (error) {
       if (error.name === 'AbortError') return;
-      card.hidden = !map.heat;
+      showParts(Boolean(map.heat));
       trouble.replaceChildren(map.heat && !(error instanceof ApiError) ? h('p', { class: 'trouble' }, 'The master does not answer; what is shown is from before.') : await noHeat(state, error, signal));
     }
     if (!signal.aborted && !state.from) timer = setTimeout(load, document.hidden ? 5 * REFRESH_MS : REFRESH_MS);
@@ -202,7 +203,7 @@ async function tabletsTab(main, state, signal) {
     const live = new Map(load.tablets.map((tablet) => [tablet.tablet, tablet]));
     const most = Math.max(1, ...page.tablets.map((tablet) => tablet.size_bytes));
     place.replaceChildren(
-      grid(`Tablets of ${state.name}`, [['From key', ''], ['To key', ''], ['State', ''], ['Leads', ''], ['Copies', 'num'], ['Size', 'num'], ['', ''], ['Reads/s', 'num'], ['Writes/s', 'num'], ['CPU', 'num']],
+      grid(`Tablets of ${state.name}`, [['From key', ''], ['To key', ''], ['State', ''], ['Leads', ''], ['Copies', 'num'], ['Size', 'num'], ['Against the largest', ''], ['Reads/s', 'num'], ['Writes/s', 'num'], ['Processors', 'num']],
         page.tablets.map((tablet) => {
           const now = live.get(tablet.tablet);
           const sync = tablet.replicas.filter((replica) => replica.in_sync).length;
@@ -210,7 +211,7 @@ async function tabletsTab(main, state, signal) {
             h('span', { class: `chip ${tablet.state === 'serving' ? 'good' : ['unavailable', 'not_led'].includes(tablet.state) ? 'bad' : 'warn'}` }, tablet.state),
             address.get(tablet.server) ?? '—', `${sync} of ${tablet.replicas.filter((replica) => replica.member).length}`, bytes(tablet.size_bytes),
             h('div', { class: 'wide' }, bar([['s', tablet.size_bytes / most]], `${bytes(tablet.size_bytes)} of at most ${bytes(most)}`, true)),
-            now ? count(now.reads) : '', now ? count(now.writes) : '', now ? percent(now.read_cpu + now.write_cpu) : ''];
+            now ? count(now.reads) : '', now ? count(now.writes) : '', now ? processors(now.read_cpu + now.write_cpu) : ''];
         })),
       h('div', { class: 'tools' }, state.after && h('a', { href: link({ ...state, after: null }) }, 'From the first'), page.next && h('a', { href: link({ ...state, after: page.next }) }, `Next ${PAGE}`)));
   } catch (error) {

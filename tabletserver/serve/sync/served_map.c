@@ -8,8 +8,8 @@
 
 /*
  * Those that are looked up stand first, sorted by (table, start of range); they do not overlap.  Behind them,
- * in no order, are those of which something else came that is here too: what a split or merge has left
- * behind.  A tablet has a higher number than what it came of, so of two that overlap the lower one is over.
+ * sorted by their numbers, are those of which something else came that is here too: what a split or merge has
+ * left behind.  A tablet has a higher number than what it came of, so of two that overlap the lower one is over.
  * Of two copies of one tablet, in two stores of this server, the one that came last is looked up, unless the other
  * one leads: one of them was let go, and is kept for a time.
  */
@@ -140,15 +140,20 @@ static uint64_t number_of(const struct served *served)
     return store_tablet_describe(served->tablet)->tablet;
 }
 
-static void move(struct served_map *map, uint32_t from, uint32_t to)
+/* There is room. */
+static void insert_at(struct served_map *map, uint32_t at, struct served item)
 {
-    struct served moved = map->items[from];
-    if (from < to) {
-        memmove(&map->items[from], &map->items[from + 1], (to - from) * sizeof moved);
-    } else {
-        memmove(&map->items[to + 1], &map->items[to], (from - to) * sizeof moved);
-    }
-    map->items[to] = moved;
+    memmove(&map->items[at + 1], &map->items[at], (map->count - at) * sizeof item);
+    map->items[at] = item;
+    map->count += 1;
+}
+
+static struct served remove_at(struct served_map *map, uint32_t at)
+{
+    struct served item = map->items[at];
+    map->count -= 1;
+    memmove(&map->items[at], &map->items[at + 1], (map->count - at) * sizeof item);
+    return item;
 }
 
 /* The live ones that overlap it: [*ret_first, return value). */
@@ -172,51 +177,96 @@ static uint32_t overlapping(const struct served_map *map,
     return last;
 }
 
-/* The last one of all, which is not looked up, is from now on, unless it is over; those that it makes so are
- * looked up no more. */
-static void settle(struct served_map *map, uint32_t at)
+/* Of those that are not looked up the first with this number or a higher one: its place, or theirs. */
+static uint32_t first_hidden(const struct served_map *map, uint64_t number)
 {
-    uint32_t first = 0;
-    uint32_t last = overlapping(map, &map->items[at], &first);
-    for (uint32_t i = first; i < last; i++) {
-        if (number_of(&map->items[i]) > number_of(&map->items[at])) {
-            return;
+    uint32_t low = map->live;
+    uint32_t high = map->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (number_of(&map->items[middle]) < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    for (; first < last; last--) {
-        move(map, first, map->live - 1);
-        map->live -= 1;
+    return low;
+}
+
+/* Is something that came of it looked up; or, by_copies, another copy of it? */
+static bool is_over(const struct served_map *map, const struct served *served, bool by_copies)
+{
+    uint32_t first = 0;
+    uint32_t last = overlapping(map, served, &first);
+    for (uint32_t i = first; i < last; i++) {
+        uint64_t number = number_of(&map->items[i]);
+        if (number > number_of(served) || (by_copies && number == number_of(served))) {
+            return true;
+        }
     }
-    move(map, at, first);
+    return false;
+}
+
+static void hide(struct served_map *map, struct served over)
+{
+    insert_at(map, first_hidden(map, number_of(&over)), over);
+}
+
+/* It is looked up from now on, in the place of those that it makes be over. */
+static void show(struct served_map *map, struct served shown)
+{
+    uint32_t first = 0;
+    uint32_t last = overlapping(map, &shown, &first);
+    for (; first < last; last--) {
+        struct served over = remove_at(map, first);
+        map->live -= 1;
+        hide(map, over);
+    }
+    insert_at(map, first, shown);
     map->live += 1;
 }
 
-static void take_out(struct served_map *map, const struct store_tablet *removed)
+/* What it has hidden; the highest number first, as it is not over by those below. */
+static void show_those_below(struct served_map *map, const struct served *removed)
+{
+    struct row_range both;
+    for (uint32_t i = map->count; i-- > map->live;) {
+        const struct served *item = &map->items[i];
+        if (item->table == removed->table &&
+            row_range_intersect(range_of(item), range_of(removed), &both) &&
+            !is_over(map, item, true)) {
+            uint64_t number = number_of(item);
+            show(map, remove_at(map, i));
+            i = first_hidden(map, number);
+        }
+    }
+}
+
+static void take_out(struct served_map *map, const struct store_tablet *tablet)
 {
     uint32_t at = 0;
-    while (at < map->count && map->items[at].tablet != removed) {
+    while (at < map->count && map->items[at].tablet != tablet) {
         at++;
     }
     if (at == map->count) {
         return;
     }
-    served_release(&map->items[at]);
-    move(map, at, map->count - 1);
-    map->count -= 1;
+    struct served removed = remove_at(map, at);
     if (at < map->live) {
         map->live -= 1;
-        for (uint32_t i = map->live; i < map->count; i++) { /* it may have hidden one */
-            settle(map, i);
-        }
+        show_those_below(map, &removed);
     }
+    served_release(&removed);
 }
 
 static void put_in(struct served_map *map, const struct served *added)
 {
-    map->items[map->count] = *added;
-    map->count += 1;
     served_ref(added);
-    settle(map, map->count - 1);
+    if (is_over(map, added, false)) {
+        hide(map, *added);
+    } else {
+        show(map, *added);
+    }
 }
 
 enum status served_map_replace(struct served_map *map,
@@ -256,10 +306,11 @@ static bool leads_rather(const struct served *other, const struct served *found)
 static const struct served *meant(const struct served_map *map, const struct served *found)
 {
     const struct served *best = found;
-    for (uint32_t i = map->live; i < map->count; i++) {
-        const struct served *other = &map->items[i];
-        if (number_of(other) == number_of(found) && leads_rather(other, best)) {
-            best = other;
+    uint64_t number = number_of(found);
+    for (uint32_t i = first_hidden(map, number);
+         i < map->count && number_of(&map->items[i]) == number; i++) {
+        if (leads_rather(&map->items[i], best)) {
+            best = &map->items[i];
         }
     }
     return best;

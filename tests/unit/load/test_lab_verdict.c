@@ -471,6 +471,34 @@ Test(lab_verdict, variants_are_compared_with_the_bad_one)
     drop(result);
 }
 
+Test(lab_verdict, what_to_take_is_said_for_writes_and_each_query)
+{
+    struct lab_result *result = result_of(&LAB_BATTERY);
+    const double rates[][3] = {{900, 1000, 800}, {1, 1000, 2}, {100, 0, 90}, {500, 1000, 950}};
+    for (size_t v = 0; v < 3; v++) {
+        set_writes(&result->variants[v], v == 0 ? ONE : EVEN);
+        result->variants[v].write.operations = (uint64_t)rates[0][v];
+        for (size_t query = 0; query < 3; query++) {
+            struct lab_phase *phase = &result->variants[v].queries[query];
+            phase->has_run = true;
+            phase->length_s = 1;
+            phase->operations = (uint64_t)rates[1 + query][v];
+        }
+    }
+    result->variants[0].write.behind = 1000;
+    lab_verdict(result);
+    cr_assert_str_eq(
+        result->choice,
+        "Take for writes promoted or salted; for \u201ca user's reports of 2 s\u201d promoted; "
+        "for \u201call reports of 0.5 s\u201d by time or salted; for \u201cone report\u201d promoted "
+        "or salted",
+        "%s", result->choice);
+    result->variants[1].has_run = result->variants[2].has_run = false;
+    lab_verdict(result);
+    cr_assert_str_empty(result->choice);
+    drop(result);
+}
+
 /* A hotspot that costs nothing is explained by what hides it, where that is so and nowhere else. */
 Test(lab_verdict, a_cure_that_does_not_win_is_explained)
 {

@@ -233,6 +233,27 @@ Test(advice, salts_that_are_too_few_are_not_told_to_begin_salting)
     cr_assert(says(response.findings[0].cure, "more salts"));
 }
 
+/* What a salt has is parted among its tablets when they are split: only one of them had a fifth of all, and was taken
+ * for the only one, of a table that is not salted. */
+Test(advice, salts_whose_tablets_are_split_are_not_told_to_begin_salting)
+{
+    static const char *const beginnings[] = {"0#BATTERY#20150301124", "1#BATTERY#20150301124",
+                                             "2#BATTERY#20150301124"};
+    for (size_t i = 0; i < 3; i++) {
+        struct advice_tablet *grows = tablet(0, i == 2 ? 3200 : 1600, 20);
+        name_rows(grows, beginnings[i], 100, "");
+        grows->detail.appended_permille = 970;
+    }
+    for (int i = 0; i < 4; i++) { /* of before the split: they fill up */
+        tablet(0, 1200, 10);
+    }
+    struct advise_response response = ask(7);
+    cr_assert(response.findings[0].kind == ADVICE_MONOTONIC && response.findings[0].tablet == 3);
+    cr_assert_neq(response.findings[1].kind, ADVICE_MONOTONIC);
+    cr_assert(says(response.findings[0].cure, "3 tablets grow at their ends at once"));
+    cr_assert_not(says(response.findings[0].cure, "Promote another field"));
+}
+
 Test(advice, few_leading_fields_are_named)
 {
     for (int i = 0; i < 7; i++) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/io/logger.h"
+#include "master/console/console_file.h"
 #include "master/console/heat_store.h"
 #include "tests/support/test_folder.h"
 
@@ -49,8 +50,16 @@ static void save_all(void)
     heat_store_close(store);
 }
 
-/* A new process. */
-static void restart(void)
+static void tell_store(void *context,
+                       const struct heat_table *table,
+                       size_t layer,
+                       int64_t start_us)
+{
+    heat_store_gone(context, table->number, layer, start_us);
+}
+
+/* A new process, which may keep so much, and saves what it has loaded. */
+static void restart_with(uint64_t bytes_max)
 {
     int64_t now_us = heat_now_us;
     heat_stop();
@@ -59,8 +68,17 @@ static void restart(void)
     heat_map_age(&heat_map, heat_now_us, false);
     struct heat_store *store = heat_store_open(folder);
     cr_assert_not_null(store);
+    heat_map.bytes_max = bytes_max;
+    heat_map.gone = (struct heat_gone_to){tell_store, store};
     heat_store_load(store, &heat_map);
+    heat_store_save(store, &heat_map);
+    heat_map.gone = (struct heat_gone_to){heat_on_gone, NULL};
     heat_store_close(store);
+}
+
+static void restart(void)
+{
+    restart_with(HEAT_BYTES_MAX);
 }
 
 Test(heat_store, what_was_saved_is_there_after_a_restart)
@@ -110,12 +128,56 @@ Test(heat_store, a_file_that_is_something_else_is_set_aside)
     cr_assert_gt(heat_total(1, HEAT_METRIC_OPS), 4000, "it goes on");
 }
 
+static size_t columns_in_file(void)
+{
+    struct console_file file;
+    struct kv_read *read = NULL;
+    struct kv_cursor *cursor = NULL;
+    struct bytes key;
+    struct bytes value;
+    bool found = false;
+    size_t count = 0;
+    cr_assert(console_file_open(folder, "heat", &file));
+    cr_assert_eq(kv_read_begin(file.kv, &read), STATUS_OK);
+    cr_assert_eq(kv_cursor_open_read(read, &cursor), STATUS_OK);
+    cr_assert_eq(kv_cursor_move(cursor, KV_SEEK, bytes_of("", 1), &key, &value, &found), STATUS_OK);
+    for (; found; count++) {
+        cr_assert_eq(kv_cursor_move(cursor, KV_NEXT, BYTES_EMPTY, &key, &value, &found), STATUS_OK);
+    }
+    kv_cursor_close(cursor);
+    kv_read_end(read);
+    console_file_close(&file);
+    return count - 1; /* the format */
+}
+
+/* Of the file what there was room for was taken in the order of tables, old or new; the rest stayed for ever. */
+Test(heat_store, the_oldest_go_out_of_the_file_where_there_is_room_for_less)
+{
+    load_some();
+    save_all();
+    size_t before = columns_in_file();
+    int64_t oldest_us = heat_table_oldest_us(heat_map_table(&heat_map, 2));
+    restart();
+    cr_assert_eq(columns_in_file(), before);
+    uint64_t bytes = heat_map_column_bytes(&heat_map);
+    restart_with(bytes / 2);
+    size_t after = columns_in_file();
+    cr_assert(after < before && after > before / 4, "%zu of %zu", after, before);
+    for (uint64_t table = 1; table <= 2; table++) {
+        cr_assert_gt(heat_table_oldest_us(heat_map_table(&heat_map, table)),
+                     oldest_us + 120 * HEAT_SECOND_US, "of table %d the newest", (int)table);
+    }
+    restart();
+    cr_assert_leq(heat_map_column_bytes(&heat_map), bytes / 2, "they are no more");
+}
+
 Test(heat_store, a_column_that_is_damaged_is_left_out)
 {
     char path[300];
     static uint8_t bytes[1 << 20];
     load_some();
     save_all();
+    size_t saved = columns_in_file();
     (void)snprintf(path, sizeof path, "%s/heat/data.mdb", folder);
     int file = open(path, O_RDWR);
     ssize_t size = read(file, bytes, sizeof bytes);
@@ -130,6 +192,7 @@ Test(heat_store, a_column_that_is_damaged_is_left_out)
     restart();
     double rest = heat_total(1, HEAT_METRIC_OPS);
     cr_assert(rest > 3000 && rest < 4400, "%f", rest);
+    cr_assert_eq(columns_in_file(), saved - 1, "it is erased");
 }
 
 Test(heat_store, a_folder_that_another_has_is_left_alone)

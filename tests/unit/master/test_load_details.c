@@ -88,6 +88,21 @@ Test(load_details, figures_are_of_the_last_seconds)
     cr_assert(entry->figures.writes == 8 && entry->server == 2, "another server begins anew");
 }
 
+/* A tablet is handed over: its new server's first report has no samples of it yet. */
+Test(load_details, stay_until_who_leads_now_tells)
+{
+    report(1, 0, 100, "100b", 1000);
+    const struct tablet_load unsampled = {100, {.writes = 900}, {0}};
+    const struct load_report first = {1, SECOND_NS, SECOND_NS, &unsampled, 1};
+    load_details_take(&details, &(struct load_source){2, 1, 1001 * SECOND_US}, &first, find, NULL);
+    const struct load_entry_detail *entry = load_details_find(&details, 100);
+    cr_assert(entry != NULL && entry->server == 1 && entry->detail.point_count == 2);
+    cr_assert(bytes_equal(entry->detail.keys[0].row, bytes_of_text("100b")));
+    report(2, 2, 100, "100c", 900);
+    entry = load_details_find(&details, 100);
+    cr_assert(entry->server == 2 && bytes_equal(entry->detail.keys[0].row, bytes_of_text("100c")));
+}
+
 Test(load_details, figures_that_cannot_be_counted_do_no_harm)
 {
     report(1, 0, 100, "100b", UINT64_MAX);

@@ -1,6 +1,8 @@
 #include "tabletserver/serve/sync/served_map.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <time.h>
 
 #include "common/base/memory.h"
 #include "tests/support/store_fixture.h"
@@ -203,6 +205,34 @@ Test(served_map, of_two_copies_the_one_that_leads_is_found)
         serving_unref(copies[i].serving);
     }
     fixture_deinit(&other);
+}
+
+#define LEFT_BEHIND 10000
+#define LOOK_UPS    10000
+
+static double processor_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* Every lookup went through all that splits had left behind. */
+Test(served_map, what_is_left_behind_does_not_slow_lookups)
+{
+    struct served copy = served_of(7, "a", "m"); /* many tablets take a store long to make */
+    struct served other = served_of(8, "m", "t");
+    cr_assert_eq(served_map_replace(map, NULL, &other, 1), STATUS_OK);
+    for (uint32_t i = 0; i <= LEFT_BEHIND; i++) {
+        cr_assert_eq(served_map_replace(map, NULL, &copy, 1), STATUS_OK);
+    }
+    double begun_ns = processor_ns();
+    for (uint32_t i = 0; i < LOOK_UPS; i++) {
+        cr_assert_eq(holder_of(1, "n"), 8);
+    }
+    double each_ns = (processor_ns() - begun_ns) / LOOK_UPS;
+    printf("%.0f ns a lookup with %d left behind\n", each_ns, LEFT_BEHIND);
+    cr_assert_lt(each_ns, 5000);
 }
 
 Test(served_map, failing_for_memory_changes_nothing)

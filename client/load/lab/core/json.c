@@ -244,6 +244,7 @@ void lab_json(FILE *out, const struct lab_result *result)
     member(out, "summary", result->experiment->summary);
     member(out, "story", result->experiment->story);
     member(out, "verdict", result->verdict);
+    member(out, "choice", result->choice);
     member(out, "confinement", result->confinement);
     fprintf(out,
             "\"rate\":%g,\"in_flight\":%" PRIu64 ",\"clients\":%" PRIu64 ",\"history\":%" PRIu64

@@ -82,3 +82,29 @@ const char *lab_result_address(const struct lab_result *result, uint64_t server)
     }
     return "";
 }
+
+double lab_worth(const struct lab_result *result,
+                 const struct lab_variant_result *variant,
+                 size_t phase)
+{
+    const struct lab_phase *of = phase == LAB_WRITES ? &variant->write : &variant->queries[phase];
+    if (!variant->has_run) {
+        return 0;
+    }
+    if (result->rate > 0) {
+        return of->p99_ns > 0 ? 1e9 / (double)of->p99_ns : 0;
+    }
+    return lab_phase_rate(of);
+}
+
+bool lab_is_hot(const struct lab_variant_result *variant)
+{
+    for (size_t i = 0; i < variant->fault_count; i++) {
+        enum lab_fault fault = variant->faults[i];
+        if (fault == LAB_MONOTONIC || fault == LAB_POPULAR_ROW || fault == LAB_POPULAR_SERIES ||
+            fault == LAB_HOT_RANGE) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -107,7 +107,19 @@ struct lab_result {
     size_t server_count;
     struct lab_variant_result variants[LAB_VARIANTS_MAX];
     char verdict[LAB_SENTENCE_BYTES];
+    char choice[LAB_SENTENCE_BYTES]; /* which to take for what */
 };
+
+#define LAB_WRITES SIZE_MAX /* as a phase; a query is one by its number */
+
+/* The figure by which variants are set against each other, the more the better: operations a second; or, where their
+ * rate is given, how quick they are at p99.  0 = there is none. */
+double lab_worth(const struct lab_result *result,
+                 const struct lab_variant_result *variant,
+                 size_t phase);
+
+/* Was it found to be written to in one place? */
+bool lab_is_hot(const struct lab_variant_result *variant);
 
 /* False: no memory.  deinit in any case. */
 bool lab_result_init(struct lab_result *result, const struct lab_experiment *experiment);

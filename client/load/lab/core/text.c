@@ -314,4 +314,8 @@ void lab_text(FILE *out, const struct lab_result *result, bool draws)
         fputs("\n  ", out);
         print_wrapped(out, result->verdict, 2);
     }
+    if (result->choice[0] != '\0') {
+        fputs("\n  ", out);
+        print_wrapped(out, result->choice, 2);
+    }
 }

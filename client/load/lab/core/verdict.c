@@ -1,5 +1,7 @@
 #include "client/load/lab/core/verdict.h"
 
+#include "client/load/lab/core/choice.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -398,45 +400,18 @@ static const struct lab_variant_result *base_of(const struct lab_result *result)
     return &result->variants[0];
 }
 
-/* The figure of a variant that is compared; 0 = there is none. */
-typedef double (*figure)(const struct lab_variant_result *variant, size_t query);
-
-static double write_rate(const struct lab_variant_result *variant, size_t query)
-{
-    (void)query;
-    return lab_phase_rate(&variant->write);
-}
-
-/* Where the rate is given, what differs is how long it takes. */
-static double write_quickness(const struct lab_variant_result *variant, size_t query)
-{
-    (void)query;
-    return variant->write.p99_ns > 0 ? 1e9 / (double)variant->write.p99_ns : 0;
-}
-
-static double query_rate(const struct lab_variant_result *variant, size_t query)
-{
-    return lab_phase_rate(&variant->queries[query]);
-}
-
-static double query_quickness(const struct lab_variant_result *variant, size_t query)
-{
-    return variant->queries[query].p99_ns > 0 ? 1e9 / (double)variant->queries[query].p99_ns : 0;
-}
-
 /* "writes promoted 2.9 ×, salted 2.7 ×" */
 static void compare(const struct lab_result *result,
                     const struct lab_variant_result *base,
                     const char *what,
-                    figure figure_of,
-                    size_t query,
+                    size_t phase,
                     struct lab_sentence *sentence)
 {
-    double of_base = figure_of(base, query);
+    double of_base = lab_worth(result, base, phase);
     size_t compared = 0;
     for (size_t i = 0; i < result->experiment->variant_count && of_base > 0; i++) {
         const struct lab_variant_result *other = &result->variants[i];
-        double of_other = other->has_run && other != base ? figure_of(other, query) : 0;
+        double of_other = other != base ? lab_worth(result, other, phase) : 0;
         if (of_other <= 0) {
             continue;
         }
@@ -454,30 +429,18 @@ static void compare(const struct lab_result *result,
     }
 }
 
-static bool is_hot(const struct lab_variant_result *variant)
-{
-    for (size_t i = 0; i < variant->fault_count; i++) {
-        enum lab_fault fault = variant->faults[i];
-        if (fault == LAB_MONOTONIC || fault == LAB_POPULAR_ROW || fault == LAB_POPULAR_SERIES ||
-            fault == LAB_HOT_RANGE) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Cures were run, and none of them wrote faster. */
-static bool no_cure_won(const struct lab_result *result,
-                        const struct lab_variant_result *base,
-                        figure figure_of)
+static bool no_cure_won(const struct lab_result *result, const struct lab_variant_result *base)
 {
+    double of_base = lab_worth(result, base, LAB_WRITES);
     size_t cures = 0;
     for (size_t i = 0; i < result->experiment->variant_count; i++) {
         const struct lab_variant_result *other = &result->variants[i];
-        if (!other->has_run || other->variant->role != LAB_GOOD || figure_of(other, 0) <= 0) {
+        double of_other = lab_worth(result, other, LAB_WRITES);
+        if (other->variant->role != LAB_GOOD || of_other <= 0) {
             continue;
         }
-        if (figure_of(other, 0) > figure_of(base, 0)) {
+        if (of_other > of_base) {
             return false;
         }
         cures++;
@@ -494,12 +457,11 @@ static void begin_reason(struct lab_sentence *sentence, size_t *reasons)
 /* A hotspot that cost nothing: what can have hidden it. */
 static void explain_draw(const struct lab_result *result,
                          const struct lab_variant_result *base,
-                         figure figure_of,
                          struct lab_sentence *sentence)
 {
     uint64_t at_a_time = result->in_flight * result->clients;
     size_t reasons = 0;
-    if (!is_hot(base) || !no_cure_won(result, base, figure_of)) {
+    if (!lab_is_hot(base) || !no_cure_won(result, base)) {
         return;
     }
     if (result->server_count > 1 && result->replicas >= result->server_count) {
@@ -530,15 +492,14 @@ static void judge_experiment(struct lab_result *result)
     if (!base->has_run) {
         return;
     }
-    compare(result, base, is_open ? "quickness of writes at p99" : "writes",
-            is_open ? write_quickness : write_rate, 0, &sentence);
+    compare(result, base, is_open ? "quickness of writes at p99" : "writes", LAB_WRITES, &sentence);
     for (size_t i = 0; i < LAB_QUERIES_MAX && experiment->queries[i] != NULL; i++) {
         char what[NAME_BYTES * 2];
         (void)snprintf(what, sizeof what, "“%s”%s", experiment->queries[i],
                        is_open ? ", quickness at p99" : "");
-        compare(result, base, what, is_open ? query_quickness : query_rate, i, &sentence);
+        compare(result, base, what, i, &sentence);
     }
-    explain_draw(result, base, is_open ? write_quickness : write_rate, &sentence);
+    explain_draw(result, base, &sentence);
 }
 
 void lab_verdict(struct lab_result *result)
@@ -549,4 +510,5 @@ void lab_verdict(struct lab_result *result)
         }
     }
     judge_experiment(result);
+    lab_choose(result);
 }

@@ -192,7 +192,8 @@ function experiment(result) {
   return `<section class="experiment" id="${safe(result.experiment)}"><h1>${safe(result.experiment)}</h1><p>${safe(result.story)}</p>` +
     `<dl class="verdicts">${result.variants.map((v, i) =>
       `<dt>${swatch(VARIANT_COLOURS[i])}${safe(v.name)}<code>${safe(v.key)}</code></dt><dd class="${v.faults.length ? v.role : "good"}">${safe(v.verdict)}</dd>`).join("")}</dl>` +
-    (result.verdict ? `<p class="outcome">${safe(result.verdict)}</p>` : "") +
+    (result.choice ? `<p class="outcome">${safe(result.choice)}.</p>` : "") +
+    (result.verdict ? `<p class="compared">${safe(result.verdict[0].toUpperCase() + result.verdict.slice(1))}</p>` : "") +
     `<p class="soft">${servers.length} servers, ${result.replicas} ${result.replicas === 1 ? "copy" : "copies"} of each tablet, ${load}, ${round(result.history)} events there before.${
       result.confinement ? ` ${safe(result.confinement)}.` : ""}${result.interrupted ? " Interrupted: what there is." : ""}</p>` +
     `<h3>Writes over time</h3>${chart(W => lines_chart(drawn, "events a second", W))}<ul class="legend">${
