@@ -241,7 +241,8 @@ static struct number_range *tablet_numbers(struct transaction *transaction,
 /* A record has so many ranges and no more. */
 static void stage_dropped(struct transaction *transaction, const struct dropped_record *dropped)
 {
-    for (size_t at = 0; at < dropped->tablet_range_count; at += RECORD_DROPPED_RANGES_MAX) {
+    for (size_t at = 0; at == 0 || at < dropped->tablet_range_count;
+         at += RECORD_DROPPED_RANGES_MAX) {
         struct buffer value = BUFFER_INIT;
         struct dropped_record part = *dropped;
         part.tablets += at;
