@@ -205,6 +205,29 @@ Test(served_map, of_two_copies_the_one_that_leads_is_found)
     fixture_deinit(&other);
 }
 
+/* Without replication a tablet that was placed again, in another store of the same server, may be made in both: writes went
+ * to the one that came last, and after a restart to the one that was opened last (simulator, seed 860). */
+Test(served_map, of_two_copies_without_replicas_the_one_that_was_placed_last_is_found)
+{
+    static struct fixture other;
+    fixture_init(&other);
+    fixture_open(&other);
+    const struct served first = {.table = 1,
+                                 .tablet = fixture_create_under(&fixture, 4, 7, "a", "m")};
+    const struct served again = {.table = 1,
+                                 .tablet = fixture_create_under(&other, 5, 7, "a", "m")};
+    for (int turn = 0; turn < 2; turn++) {
+        cr_assert_eq(served_map_replace(map, NULL, turn == 0 ? &first : &again, 1), STATUS_OK);
+        cr_assert_eq(served_map_replace(map, NULL, turn == 0 ? &again : &first, 1), STATUS_OK);
+        cr_assert_eq(found_at("c"), again.tablet);
+        cr_assert_eq(found_before("m"), again.tablet);
+        cr_assert_eq(served_map_replace(map, again.tablet, NULL, 0), STATUS_OK);
+        cr_assert_eq(found_at("c"), first.tablet);
+        cr_assert_eq(served_map_replace(map, first.tablet, NULL, 0), STATUS_OK);
+    }
+    fixture_deinit(&other);
+}
+
 Test(served_map, failing_for_memory_changes_nothing)
 {
     struct served served[] = {served_of(12, "m", "t"), served_of(11, "", "m")};
