@@ -45,35 +45,64 @@ static void describe_replica(struct serving_view view, struct held_tablet *table
     tablet->damaged = view.damaged;
 }
 
+static void describe(const struct sim_server *server,
+                     const struct sim_tablet *tablet,
+                     struct held_tablet *ret_held)
+{
+    uint64_t limit = assignment_soft_limit_bytes(server->assignments, tablet->tablet);
+    *ret_held = (struct held_tablet){
+        .tablet = tablet->tablet,
+        .store = tablet->store->disk->number,
+        .state = HELD_SERVING,
+        .size_bytes = sim_rows_size_bytes(&tablet->committed_rows),
+    };
+    if (tablet->copy.hosted != NULL) {
+        describe_replica(serving_look(host_serving(sim_stored(tablet))), ret_held);
+    }
+    bool decides = ret_held->role == HELD_AS_UNKNOWN || ret_held->role == HELD_AS_PRIMARY;
+    struct bytes middle = sim_tablet_middle(tablet);
+    if (decides && limit > 0 && ret_held->size_bytes > limit && middle.size_bytes > 0) {
+        ret_held->wants_split = true;
+        ret_held->split_row = middle;
+    }
+}
+
+/* How many tablets there are in all stores at most. */
+static size_t held_max(const struct sim_server *server)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        count += server->loops[i]->store.tablet_count;
+    }
+    return count;
+}
+
 static struct held_tablet *describe_held(struct sim_server *server, size_t *ret_count)
 {
-    struct held_tablet *held = arena_allocate_array(&server->arena, server->store.tablet_count + 1,
+    struct held_tablet *held = arena_allocate_array(&server->arena, held_max(server) + 1,
                                                     sizeof *held);
     *ret_count = 0;
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        const struct sim_tablet *tablet = server->store.tablets[i];
-        if (!sim_tablet_is_held(tablet)) {
-            continue;
-        }
-        uint64_t limit = assignment_soft_limit_bytes(server->assignments, tablet->tablet);
-        struct held_tablet *one = &held[(*ret_count)++];
-        *one = (struct held_tablet){
-            .tablet = tablet->tablet,
-            .store = server->disk->store.number,
-            .state = HELD_SERVING,
-            .size_bytes = sim_rows_size_bytes(&tablet->committed_rows),
-        };
-        if (tablet->copy.hosted != NULL) {
-            describe_replica(serving_look(host_serving(sim_stored(tablet))), one);
-        }
-        bool decides = one->role == HELD_AS_UNKNOWN || one->role == HELD_AS_PRIMARY;
-        struct bytes middle = sim_tablet_middle(tablet);
-        if (decides && limit > 0 && one->size_bytes > limit && middle.size_bytes > 0) {
-            one->wants_split = true;
-            one->split_row = middle;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        const struct sim_store *store = &server->loops[i]->store;
+        for (uint32_t k = 0; k < store->tablet_count; k++) {
+            if (sim_tablet_is_held(store->tablets[k])) {
+                describe(server, store->tablets[k], &held[(*ret_count)++]);
+            }
         }
     }
     return held;
+}
+
+static struct store_information *describe_stores(struct sim_server *server)
+{
+    struct store_information *stores = arena_allocate_array(&server->arena, server->loop_count,
+                                                            sizeof *stores);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        stores[i] = (struct store_information){.number = server->disk->stores[i].number,
+                                               .folder = bytes_of_text("data"),
+                                               .free_bytes = UINT64_C(1) << 40};
+    }
+    return stores;
 }
 
 /* One that is silent for long may be down, cut off, or stopped. */
@@ -93,9 +122,6 @@ void sim_sync_ask(struct sim_server *server)
 {
     char address[32];
     struct buffer out = BUFFER_INIT;
-    struct store_information store = {.number = server->disk->store.number,
-                                      .folder = bytes_of_text("data"),
-                                      .free_bytes = UINT64_C(1) << 40};
     if (sim_buggify(server->sim, SIM_SITE_SYNC_ANEW)) {
         server->known_version = 0;
         server->known_generation = 0;
@@ -105,8 +131,8 @@ void sim_sync_ask(struct sim_server *server)
                    .zone = bytes_of_text("a"),
                    .incarnation = server->disk->incarnation,
                    .alive = true,
-                   .stores = &store,
-                   .store_count = 1},
+                   .stores = describe_stores(server),
+                   .store_count = server->loop_count},
         .known_version = server->known_version,
         .known_generation = server->known_generation,
         .full = true,
@@ -238,10 +264,14 @@ static void take_tablets(struct sim_server *server, const struct sync_response *
 
 static void perform(struct sim_server *server, const struct assignment_action *action)
 {
-    struct sim_tablet *tablet = sim_store_find(&server->store, action->tablet);
+    struct sim_loop *loop = sim_loop_of_store(server, action->store);
+    struct sim_tablet *tablet = loop == NULL ? NULL : sim_store_find(&loop->store, action->tablet);
+    if (loop == NULL) {
+        return; /* a disk that is no more */
+    }
     switch (action->kind) {
     case ASSIGNMENT_CREATE:
-        sim_store_create(&server->store, action->tablet, action->assigned->location.table,
+        sim_store_create(&loop->store, action->tablet, action->assigned->location.table,
                          action->as_learner ? 0 : action->assigned->location.configuration,
                          &action->assigned->location.range, server->replicates);
         break;
@@ -253,12 +283,12 @@ static void perform(struct sim_server *server, const struct assignment_action *a
         }
         break;
     case ASSIGNMENT_DROP:
-        if (tablet != NULL && sim_host_may_remove(server, tablet, action)) {
+        if (tablet != NULL && sim_host_may_remove(tablet, action)) {
             sim_write_drop(server, tablet);
         }
         break;
     case ASSIGNMENT_CONVERT:
-        sim_host_convert(server, action);
+        sim_host_convert(loop, action);
         break;
     case ASSIGNMENT_MISSING:
         sim_trace(server->sim, "server %u: tablet %llu is missing", server->node,
@@ -267,25 +297,34 @@ static void perform(struct sim_server *server, const struct assignment_action *a
     }
 }
 
-static void match_assignments(struct sim_server *server)
+static struct assignment_held *collect_held(struct sim_server *server, size_t *ret_count)
 {
-    struct assignment_held *held = arena_allocate_array(
-        &server->arena, server->store.tablet_count + 1, sizeof *held);
-    struct assignment_action *actions = NULL;
-    size_t held_count = 0;
-    size_t action_count = 0;
-
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        const struct sim_tablet *tablet = server->store.tablets[i];
-        if (sim_tablet_is_held(tablet)) {
-            held[held_count++] = (struct assignment_held){
-                .tablet = tablet->tablet,
-                .store = server->disk->store.number,
-                .version = tablet->copy.hosted != NULL
-                               ? serving_look(host_serving(sim_stored(tablet))).version
-                               : 0};
+    struct assignment_held *held = arena_allocate_array(&server->arena, held_max(server) + 1,
+                                                        sizeof *held);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        const struct sim_store *store = &server->loops[i]->store;
+        for (uint32_t k = 0; k < store->tablet_count; k++) {
+            const struct sim_tablet *tablet = store->tablets[k];
+            if (sim_tablet_is_held(tablet)) {
+                held[(*ret_count)++] = (struct assignment_held){
+                    .tablet = tablet->tablet,
+                    .store = store->disk->number,
+                    .version = tablet->copy.hosted != NULL
+                                   ? serving_look(host_serving(sim_stored(tablet))).version
+                                   : 0};
+            }
         }
     }
+    return held;
+}
+
+static void match_assignments(struct sim_server *server)
+{
+    size_t held_count = 0;
+    struct assignment_held *held = collect_held(server, &held_count);
+    struct assignment_action *actions = NULL;
+    size_t action_count = 0;
+
     ASSERT(assignment_decide(server->assignments, held, held_count, &server->arena, &actions,
                              &action_count) == STATUS_OK);
     for (size_t i = 0; i < action_count; i++) {
