@@ -100,7 +100,10 @@
     X("reads-unconfirmed", READS_UNCONFIRMED)             /* rule 7: where clocks stand still */  \
     X("unfit-lease-given", UNFIT_LEASE_GIVEN)             /* rule 8: for all its length */        \
     X("horizon-outlives-rule", HORIZON_OUTLIVES_RULE)     /* section 9: one of a former rule */   \
-    X("rules-unsaid", RULES_UNSAID)                       /* section 9: a newer schema counts */
+    X("rules-unsaid", RULES_UNSAID)                       /* section 9: a newer schema counts */  \
+    X("removed-from-first-store", REMOVED_FROM_FIRST_STORE) /* rule 17: whichever it names */     \
+    X("reported-as-first-stores", REPORTED_AS_FIRST_STORES) /* rule 17: whoever has a copy */     \
+    X("none-made-beside", NONE_MADE_BESIDE) /* rule 17: what was let go stands for it */
 
 enum sim_planted {
     SIM_PLANTED_NONE,

@@ -50,9 +50,10 @@ static void describe(const struct sim_server *server,
                      struct held_tablet *ret_held)
 {
     uint64_t limit = assignment_soft_limit_bytes(server->assignments, tablet->tablet);
+    bool as_first = server->sim->planted == SIM_PLANTED_REPORTED_AS_FIRST_STORES;
     *ret_held = (struct held_tablet){
         .tablet = tablet->tablet,
-        .store = tablet->store->disk->number,
+        .store = as_first ? server->disk->stores[0].number : tablet->store->disk->number,
         .state = HELD_SERVING,
         .size_bytes = sim_rows_size_bytes(&tablet->committed_rows),
     };
@@ -262,9 +263,23 @@ static void take_tablets(struct sim_server *server, const struct sync_response *
     }
 }
 
+/* Of the store that is meant.  Planted: a removal is the first one's that has the tablet. */
+static struct sim_loop *loop_of_action(const struct sim_server *server,
+                                       const struct assignment_action *action)
+{
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        if (server->sim->planted == SIM_PLANTED_REMOVED_FROM_FIRST_STORE &&
+            action->kind == ASSIGNMENT_DROP &&
+            sim_store_find(&server->loops[i]->store, action->tablet) != NULL) {
+            return server->loops[i];
+        }
+    }
+    return sim_loop_of_store(server, action->store);
+}
+
 static void perform(struct sim_server *server, const struct assignment_action *action)
 {
-    struct sim_loop *loop = sim_loop_of_store(server, action->store);
+    struct sim_loop *loop = loop_of_action(server, action);
     struct sim_tablet *tablet = loop == NULL ? NULL : sim_store_find(&loop->store, action->tablet);
     if (loop == NULL) {
         return; /* a disk that is no more */
@@ -297,6 +312,18 @@ static void perform(struct sim_server *server, const struct assignment_action *a
     }
 }
 
+/* Planted: a copy that was let go knows of no version, so it may be the one that is meant. */
+static uint64_t version_of(const struct sim_server *server, const struct sim_tablet *tablet)
+{
+    if (tablet->copy.hosted == NULL) {
+        return 0;
+    }
+    struct serving_view view = serving_look(host_serving(sim_stored(tablet)));
+    bool hides = server->sim->planted == SIM_PLANTED_NONE_MADE_BESIDE &&
+                 view.role == REPLICA_OUTSIDER;
+    return hides ? 0 : view.version;
+}
+
 static struct assignment_held *collect_held(struct sim_server *server, size_t *ret_count)
 {
     struct assignment_held *held = arena_allocate_array(&server->arena, held_max(server) + 1,
@@ -309,9 +336,7 @@ static struct assignment_held *collect_held(struct sim_server *server, size_t *r
                 held[(*ret_count)++] = (struct assignment_held){
                     .tablet = tablet->tablet,
                     .store = store->disk->number,
-                    .version = tablet->copy.hosted != NULL
-                                   ? serving_look(host_serving(sim_stored(tablet))).version
-                                   : 0};
+                    .version = version_of(server, tablet)};
             }
         }
     }

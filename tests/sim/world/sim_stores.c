@@ -1,5 +1,7 @@
 #include "tests/sim/world/sim_stores.h"
 
+#include "tests/sim/server/sim_server.h"
+
 #define SALT UINT64_C(0x73746f726573)
 
 /* What was let go in one store is asked for in another one where tablets leave servers, and come back. */
@@ -14,11 +16,19 @@ static void draw_moves(struct sim *sim)
     }
 }
 
+/* They are nothing where all have one. */
+static bool is_planted(enum sim_planted planted)
+{
+    return planted == SIM_PLANTED_REMOVED_FROM_FIRST_STORE ||
+           planted == SIM_PLANTED_REPORTED_AS_FIRST_STORES ||
+           planted == SIM_PLANTED_NONE_MADE_BESIDE;
+}
+
 void sim_stores_draw(struct sim *sim)
 {
     struct prng *prng = &sim->stores;
     *prng = prng_of_seed(sim->seed ^ SALT);
-    bool several = prng_chance(prng, 4);
+    bool several = prng_chance(prng, 4) || is_planted(sim->planted);
     bool alike = prng_chance(prng, 2);
     for (uint32_t i = 0; i < SIM_SERVERS_MAX; i++) {
         uint32_t drawn = alike ? 2 : 1 + (uint32_t)prng_below(prng, SIM_STORES_MAX);
@@ -37,6 +47,31 @@ bool sim_stores_differ(const struct sim *sim)
         }
     }
     return false;
+}
+
+static bool is_tidy(const struct sim_server *server)
+{
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        const struct sim_store *store = &server->loops[i]->store;
+        for (uint32_t k = 0; k < store->tablet_count; k++) {
+            for (uint32_t j = 0; j < i; j++) {
+                struct sim_store *other = &server->loops[j]->store;
+                if (sim_store_find(other, store->tablets[k]->tablet) != NULL) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+bool sim_stores_are_tidy(const struct sim *sim)
+{
+    bool tidy = true;
+    for (uint32_t i = 0; i < sim->settings.server_count && sim->settings.replicas > 1; i++) {
+        tidy = tidy && (sim->servers[i] == NULL || is_tidy(sim->servers[i]));
+    }
+    return tidy;
 }
 
 uint32_t sim_stores_any(struct sim *sim, uint32_t node)

@@ -15,6 +15,8 @@
 void sim_stores_draw(struct sim *sim);
 /* Does any server have more than one? */
 bool sim_stores_differ(const struct sim *sim);
+/* No server has two copies of one tablet: what was let go beside another one is gone. */
+bool sim_stores_are_tidy(const struct sim *sim);
 /* One of a server's stores, by its place among them. */
 uint32_t sim_stores_any(struct sim *sim, uint32_t node);
 
