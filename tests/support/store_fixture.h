@@ -252,30 +252,21 @@ __attribute__((unused)) static uint64_t fixture_flushes_pending(struct fixture *
     return numbers.flushes_pending;
 }
 
-__attribute__((unused)) static struct store_tablet *fixture_create_under(struct fixture *fixture,
-                                                                         uint64_t configuration,
-                                                                         uint64_t number,
-                                                                         const char *start,
-                                                                         const char *end)
+__attribute__((unused)) static struct store_tablet *fixture_create(struct fixture *fixture,
+                                                                   uint64_t number,
+                                                                   const char *start,
+                                                                   const char *end)
 {
     struct store_tablet_descriptor descriptor = {
         .tablet = number,
         .table = 1,
-        .configuration = configuration,
+        .configuration = 1,
         .range = {bytes_of_text(start), bytes_of_text(end)}};
     uint64_t before = fixture->created_count;
     cr_assert_eq(store_tablet_create(fixture->store, &descriptor), STATUS_OK);
     FIXTURE_PUMP_UNTIL(fixture, fixture->created_count > before);
     cr_assert_not_null(fixture->created, "%s", fixture->created_error.text);
     return fixture->created;
-}
-
-__attribute__((unused)) static struct store_tablet *fixture_create(struct fixture *fixture,
-                                                                   uint64_t number,
-                                                                   const char *start,
-                                                                   const char *end)
-{
-    return fixture_create_under(fixture, 1, number, start, end);
 }
 
 __attribute__((unused)) static enum status fixture_append(struct store_tablet *tablet,

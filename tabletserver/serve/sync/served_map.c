@@ -11,16 +11,21 @@
  * in no order, are those of which something else came that is here too: what a split or merge has left
  * behind.  A tablet has a higher number than what it came of, so of two that overlap the lower one is over.
  * Of two copies of one tablet, in two stores of this server, the one that came last is looked up, unless the other
- * one leads: one of them was let go, and is kept for a time.  Where there are no replicas nobody leads: then it is the
- * one that was made under the higher configuration.  The other one was made too late, when the tablet had been placed
- * again, and what was written to the one must not be looked for in the other (simulator, seed 860).
+ * one leads: one of them was let go, and is kept for a time.
  */
+struct number_list {
+    uint64_t *items; /* in no order: there are few */
+    size_t count;
+    size_t capacity;
+};
+
 struct served_map {
     pthread_rwlock_t lock;
     struct served *items;
     uint32_t live; /* so many are looked up */
     uint32_t count;
     uint32_t capacity;
+    struct number_list expected; /* tablets that are being made */
 };
 
 void served_ref(const struct served *served)
@@ -117,6 +122,7 @@ void served_map_destroy(struct served_map *map)
         served_release(&map->items[i]);
     }
     pthread_rwlock_destroy(&map->lock);
+    memory_free(map->expected.items);
     memory_free(map->items);
     memory_free(map);
 }
@@ -174,17 +180,6 @@ static uint32_t overlapping(const struct served_map *map,
     return last;
 }
 
-/* Has something else come in the place of the first one? */
-static bool is_over(const struct served *first, const struct served *second)
-{
-    const struct store_tablet_descriptor *its = store_tablet_describe(first->tablet);
-    const struct store_tablet_descriptor *theirs = store_tablet_describe(second->tablet);
-    bool unreplicated = first->serving == NULL && second->serving == NULL;
-    return theirs->tablet != its->tablet
-               ? theirs->tablet > its->tablet
-               : unreplicated && theirs->configuration > its->configuration;
-}
-
 /* The last one of all, which is not looked up, is from now on, unless it is over; those that it makes so are
  * looked up no more. */
 static void settle(struct served_map *map, uint32_t at)
@@ -192,7 +187,7 @@ static void settle(struct served_map *map, uint32_t at)
     uint32_t first = 0;
     uint32_t last = overlapping(map, &map->items[at], &first);
     for (uint32_t i = first; i < last; i++) {
-        if (is_over(&map->items[at], &map->items[i])) {
+        if (number_of(&map->items[i]) > number_of(&map->items[at])) {
             return;
         }
     }
@@ -253,6 +248,65 @@ enum status served_map_replace(struct served_map *map,
     pthread_rwlock_unlock(&map->lock);
     return status;
 }
+
+/* --- what is being made --------------------------------------------------------------------------- */
+
+static size_t find_number(const struct number_list *list, uint64_t number)
+{
+    size_t at = 0;
+    while (at < list->count && list->items[at] != number) {
+        at++;
+    }
+    return at;
+}
+
+static bool add_number(struct number_list *list, uint64_t number)
+{
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity * 2 + 16;
+        uint64_t *items = memory_resize(list->items, capacity * sizeof *items);
+        if (items == NULL) {
+            return false;
+        }
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->items[list->count++] = number;
+    return true;
+}
+
+static bool has_tablet(const struct served_map *map, uint64_t tablet)
+{
+    for (uint32_t i = 0; i < map->count; i++) {
+        if (number_of(&map->items[i]) == tablet) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool served_map_expect(struct served_map *map, uint64_t tablet)
+{
+    pthread_rwlock_wrlock(&map->lock);
+    bool is_new = !has_tablet(map, tablet) &&
+                  find_number(&map->expected, tablet) == map->expected.count &&
+                  add_number(&map->expected, tablet);
+    pthread_rwlock_unlock(&map->lock);
+    return is_new;
+}
+
+void served_map_expect_no_more(struct served_map *map, uint64_t tablet)
+{
+    pthread_rwlock_wrlock(&map->lock);
+    struct number_list *list = &map->expected;
+    size_t at = find_number(list, tablet);
+    if (at < list->count) {
+        list->items[at] = list->items[--list->count];
+    }
+    pthread_rwlock_unlock(&map->lock);
+}
+
+/* --- looking up ------------------------------------------------------------------------------------ */
 
 static bool leads_rather(const struct served *other, const struct served *found)
 {

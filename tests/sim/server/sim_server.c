@@ -38,6 +38,7 @@ static void on_created(void *context, struct sim_tablet *tablet)
         sim_host_add(loop, tablet);
     }
     sim_server_add_tablet(tablet);
+    served_map_expect_no_more(loop->server->served, tablet->tablet);
     sim_sync_hurry(loop->server);
 }
 

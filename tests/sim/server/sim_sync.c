@@ -286,9 +286,11 @@ static void perform(struct sim_server *server, const struct assignment_action *a
     }
     switch (action->kind) {
     case ASSIGNMENT_CREATE:
-        sim_store_create(&loop->store, action->tablet, action->assigned->location.table,
-                         action->as_learner ? 0 : action->assigned->location.configuration,
-                         &action->assigned->location.range, server->replicates);
+        if (server->replicates || served_map_expect(server->served, action->tablet)) {
+            sim_store_create(&loop->store, action->tablet, action->assigned->location.table,
+                             action->as_learner ? 0 : action->assigned->location.configuration,
+                             &action->assigned->location.range, server->replicates);
+        }
         break;
     case ASSIGNMENT_SPLIT:
         if (tablet != NULL) {
