@@ -125,9 +125,12 @@ void sim_store_remove(struct sim_store *store, struct sim_tablet *tablet)
 
 void sim_store_queue(struct sim_store *store, const struct sim_base_transaction *transaction)
 {
+    const struct sim_log *log = &store->log;
     ASSERT(store->queue_count < SIM_QUEUE_MAX);
     store->queue[store->queue_count] = *transaction;
-    store->queue[store->queue_count++].log_last = store->log.gathering_position;
+    /* As store_last_position(): the batch that gathers begins there, and in a store where nothing is left none does. */
+    store->queue[store->queue_count++].log_last = log->gathering_position -
+                                                  (log->gathering_records == 0 ? 1 : 0);
 }
 
 void sim_store_create(struct sim_store *store,
