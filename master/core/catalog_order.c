@@ -160,6 +160,47 @@ static enum status check_part(const struct catalog *catalog,
     return STATUS_OK;
 }
 
+/* Has the right one a copy on the server of that store, and in another one than the left one's goal names? */
+static bool is_beside(const struct catalog *catalog,
+                      const struct tablet_goal *goal,
+                      uint64_t store,
+                      const struct tablet *right)
+{
+    const struct replica_configuration *members = &right->record.configuration;
+    const struct server *server = state_owner(catalog, store);
+    for (uint32_t i = 0; i < members->member_count; i++) {
+        if (members->members[i].server == server->number &&
+            !tablet_goal_names(goal, members->members[i].store)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* From one store of a server to another one a copy goes by being removed before it is taught (rule 17): the right one has
+ * to have one to spare. */
+static enum status check_places(const struct catalog *catalog,
+                                const struct tablet *left,
+                                const struct tablet *right,
+                                struct error *ret_error)
+{
+    const struct table_entry *entry = number_map_get(&catalog->tables, left->record.table);
+    const struct table *table = &entry->image->record.table;
+    const struct tablet_goal *goal = &left->record.goal;
+    bool spares = table->replicas > 2 && table->replicas > table->min_in_sync;
+    for (uint32_t i = 0; i < goal->store_count && !spares; i++) {
+        if (is_beside(catalog, goal, goal->stores[i], right)) {
+            return error_set(
+                ret_error, STATUS_FAILED_PRECONDITION,
+                "tablets %llu and %llu have copies in different stores of server %llu, and of %u "
+                "none can be spared while it is brought from one to the other: nothing was changed",
+                (unsigned long long)left->record.number, (unsigned long long)right->record.number,
+                (unsigned long long)state_owner(catalog, goal->stores[i])->number, table->replicas);
+        }
+    }
+    return STATUS_OK;
+}
+
 /* Both want the same stores and the same leader: the left one's. */
 static void stage_merge(struct transaction *transaction, struct tablet *left, struct tablet *right)
 {
@@ -190,6 +231,9 @@ enum status order_merge(struct catalog *catalog,
 
     if (status == STATUS_OK) {
         status = check_part(catalog, right, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = check_places(catalog, left, right, ret_error);
     }
     if (status != STATUS_OK) {
         return status;

@@ -218,6 +218,18 @@ static bool is_forgotten(const struct catalog *catalog, uint64_t number)
            !is_to_come(catalog, number);
 }
 
+static bool is_there(const struct catalog *catalog, uint64_t tablet)
+{
+    return number_map_get(&catalog->tablets, tablet) != NULL;
+}
+
+/* All that came of it?  Of heirs that were split or merged in turn nothing tells what may go. */
+static bool are_there(const struct catalog *catalog, const struct tablet_heirs *heirs)
+{
+    return heirs->merged != 0 ? is_there(catalog, heirs->merged)
+                              : is_there(catalog, heirs->left) && is_there(catalog, heirs->right);
+}
+
 static void note_unknown(struct catalog *catalog,
                          const struct server *server,
                          const struct held_tablet *held)
@@ -244,9 +256,8 @@ static bool take_unknown(struct catalog *catalog,
         return false;
     }
     enum proposed_outcome fate = state_fate(catalog, held->tablet, &heirs);
-    bool has_heirs = heirs.merged != 0 || (heirs.left != 0 && heirs.right != 0);
     bool goes = fate == PROPOSED_DROPPED;
-    if (!goes && has_heirs && server->replicates) {
+    if (!goes && are_there(catalog, &heirs) && server->replicates) {
         goes = part_may_go(catalog, server, &heirs, held->store);
     } else if (!goes && is_forgotten(catalog, held->tablet)) {
         goes = all_are_well(catalog);

@@ -56,6 +56,9 @@ bool replica_wants_to_hand_over(const struct replica *replica, uint64_t *ret_wan
     if (is_unfit(replica)) {
         return true;
     }
+    if (replica_in_the_way(replica) == replica->self.store) {
+        return true; /* whoever leads then removes this one */
+    }
     if (replica->goal_members.count == 0 || !replica_has_all_wanted(replica)) {
         return false;
     }

@@ -328,6 +328,10 @@ void replica_propose_renewal(struct replica *replica);
 void replica_propose_reset(struct replica *replica);
 /* Nothing can come of the merge that this barrier proposes. */
 void replica_propose_void(struct replica *replica, uint64_t barrier);
+/* Stores of one tablet lie on different servers: the member in whose place the goal names another store of the same server.
+ * It is removed before that one is taught, if two members are left and as many as writes need.  0 = there is none; its own
+ * store is the last one. */
+uint64_t replica_in_the_way(const struct replica *replica);
 /* It has what is wished, and neither leaves nor makes way. */
 bool replica_is_settled(const struct replica *replica);
 int64_t replica_propose_due_ns(const struct replica *replica);

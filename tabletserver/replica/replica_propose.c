@@ -122,6 +122,47 @@ static void remove_unwanted(struct replica *replica)
     }
 }
 
+/* The member that is not wished for and has this server; 0 = there is none. */
+static uint64_t holder_of_place(const struct replica *replica, uint64_t server)
+{
+    const struct replica_configuration *configuration = &replica->configuration;
+    for (uint32_t i = 0; i < configuration->member_count; i++) {
+        struct replica_member member = configuration->members[i];
+        if (member.server == server && !replica_wishes_for(replica, member.store)) {
+            return member.store;
+        }
+    }
+    return 0;
+}
+
+uint64_t replica_in_the_way(const struct replica *replica)
+{
+    uint64_t found = 0;
+    uint32_t left = replica->configuration.member_count - 1;
+    if (left < 2 || left < replica->settings.min_in_sync) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < replica->goal_members.count; i++) {
+        struct replica_member wanted = replica->goal_members.members[i];
+        uint64_t holder = replica_has_member(replica, wanted.store)
+                              ? 0
+                              : holder_of_place(replica, wanted.server);
+        if (holder != 0 && (found == 0 || found == replica->self.store)) {
+            found = holder;
+        }
+    }
+    return found;
+}
+
+static void make_place(struct replica *replica)
+{
+    uint64_t store = replica_in_the_way(replica);
+    if (store != 0 && store != replica->self.store) {
+        replica_propose_members(replica,
+                                replica_configuration_remove(&replica->configuration, store));
+    }
+}
+
 static void choose_as_primary(struct replica *replica)
 {
     uint64_t wanted = 0;
@@ -135,9 +176,12 @@ static void choose_as_primary(struct replica *replica)
     bool is_full = replica->configuration.member_count == REPLICA_MEMBERS_MAX;
     if (replica_wants_to_hand_over(replica, &wanted)) {
         replica_hand_over_begin(replica, wanted);
-    } else if (replica->goal_members.count > 0 && (is_full || replica_has_all_wanted(replica)) &&
-               replica_is_inherited(replica)) {
-        remove_unwanted(replica);
+    } else if (replica->goal_members.count > 0 && replica_is_inherited(replica)) {
+        if (is_full || replica_has_all_wanted(replica)) {
+            remove_unwanted(replica);
+        } else {
+            make_place(replica);
+        }
     }
 }
 

@@ -29,6 +29,8 @@
 #define CHECK_INTERVAL 64   /* events between two looks into the stores */
 #define EVENTS_MAX     UINT64_C(3000000)
 #define MILLION        1000000
+#define FIRST_STORE    UINT64_C(100)   /* number of the first server's first one */
+#define STORES_APART   UINT64_C(10000) /* of a server: between them are those of wiped disks */
 
 /* --- small things ------------------------------------------------------------------------------- */
 
@@ -199,9 +201,9 @@ static void expect(
 }
 
 /* Of a disk that stands still. */
-static int64_t left_of_stall_ns(const struct sim *sim, uint32_t node)
+static int64_t left_of_stall_ns(const struct sim *sim, uint32_t node, uint64_t store)
 {
-    int64_t until_ns = sim->nodes[node].stalled_until_ns;
+    int64_t until_ns = sim->nodes[node].stalled_until_ns[store];
     return until_ns > sim->now_ns ? until_ns - sim->now_ns : 0;
 }
 
@@ -216,12 +218,14 @@ static void perform_one(struct sim *sim, uint32_t node, const struct sim_effect 
         expect(sim, node, SIM_EVENT_TIMER, effect->number, effect->delay_ns);
         break;
     case SIM_EFFECT_LOG:
-        sim_log_write(&sim->servers[node - 1]->store.log);
-        expect(sim, node, SIM_EVENT_DISK_LOG, 0,
-               sim_about_ns(sim, settings->sync_mean_ns) + left_of_stall_ns(sim, node));
+        sim_log_write(&sim->servers[node - 1]->loops[effect->number]->store.log);
+        expect(sim, node, SIM_EVENT_DISK_LOG, effect->number,
+               sim_about_ns(sim, settings->sync_mean_ns) +
+                   left_of_stall_ns(sim, node, effect->number));
         break;
     case SIM_EFFECT_BASE:
-        expect(sim, node, SIM_EVENT_DISK_BASE, 0, sim_about_ns(sim, settings->base_mean_ns));
+        expect(sim, node, SIM_EVENT_DISK_BASE, effect->number,
+               sim_about_ns(sim, settings->base_mean_ns));
         break;
     case SIM_EFFECT_COMMIT:
         sim_master_commit(*master_of(sim, node));
@@ -283,14 +287,14 @@ void sim_kill(struct sim *sim, uint32_t node, bool power_cut)
 }
 
 /* Numbers of stores are on the disk: it comes back as another one. */
-void sim_wipe(struct sim *sim, uint32_t node)
+void sim_wipe(struct sim *sim, uint32_t node, uint32_t store)
 {
-    struct sim_server_disk *disk = sim->disks[node - 1];
-    uint64_t number = disk->store.number + SIM_SERVERS_MAX;
+    struct sim_store_disk *disk = &sim->disks[node - 1]->stores[store];
+    uint64_t number = disk->number + SIM_SERVERS_MAX;
     ASSERT(!sim->nodes[node].alive);
     sim_trace(sim, "the disk of server %u is wiped: store %llu", node, (unsigned long long)number);
-    sim_store_disk_deinit(&disk->store);
-    sim_store_disk_init(&disk->store, number);
+    sim_store_disk_deinit(disk);
+    sim_store_disk_init(disk, number);
     sim->statistics.wipes++;
 }
 
@@ -332,7 +336,10 @@ static void create_world(struct sim *sim)
     for (uint32_t i = 0; i < settings->server_count; i++) {
         sim->disks[i] = memory_allocate_zeroed(1, sizeof *sim->disks[i]);
         ASSERT(sim->disks[i] != NULL);
-        sim_store_disk_init(&sim->disks[i]->store, 100 + i);
+        sim->disks[i]->store_count = settings->stores[i];
+        for (uint32_t k = 0; k < settings->stores[i]; k++) {
+            sim_store_disk_init(&sim->disks[i]->stores[k], FIRST_STORE + k * STORES_APART + i);
+        }
     }
     for (uint32_t i = 0; i < settings->client_count; i++) {
         sim->clients[i] = sim_client_create(sim, 1 + settings->server_count + i);
@@ -355,7 +362,9 @@ static void destroy_world(struct sim *sim)
         if (sim->servers[i] != NULL) {
             sim_server_kill(sim->servers[i], false);
         }
-        sim_store_disk_deinit(&sim->disks[i]->store);
+        for (uint32_t k = 0; k < sim->disks[i]->store_count; k++) {
+            sim_store_disk_deinit(&sim->disks[i]->stores[k]);
+        }
         buffer_deinit(&sim->disks[i]->schemas);
         memory_free(sim->disks[i]);
     }
@@ -416,10 +425,10 @@ static void dispatch(struct sim *sim, const struct sim_event *event)
         on_timer(sim, event);
         break;
     case SIM_EVENT_DISK_LOG:
-        sim_server_on_log_synced(sim->servers[event->node - 1], &sim->effects);
+        sim_server_on_log_synced(sim->servers[event->node - 1], event->number, &sim->effects);
         break;
     case SIM_EVENT_DISK_BASE:
-        sim_server_on_base_committed(sim->servers[event->node - 1], &sim->effects);
+        sim_server_on_base_committed(sim->servers[event->node - 1], event->number, &sim->effects);
         break;
     case SIM_EVENT_COMMITTED:
         sim_master_on_committed(*master_of(sim, event->node), event->number, &sim->effects);

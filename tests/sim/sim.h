@@ -32,6 +32,7 @@
 #include "tests/sim/world/sim_rules.h"
 
 #define SIM_SERVERS_MAX 5
+#define SIM_STORES_MAX  3 /* of a server */
 #define SIM_CLIENTS_MAX 5
 #define SIM_MASTERS_MAX 2
 #define SIM_NODES_MAX   (SIM_MASTERS_MAX + SIM_SERVERS_MAX + SIM_CLIENTS_MAX + 1)
@@ -99,7 +100,10 @@
     X("reads-unconfirmed", READS_UNCONFIRMED)             /* rule 7: where clocks stand still */  \
     X("unfit-lease-given", UNFIT_LEASE_GIVEN)             /* rule 8: for all its length */        \
     X("horizon-outlives-rule", HORIZON_OUTLIVES_RULE)     /* section 9: one of a former rule */   \
-    X("rules-unsaid", RULES_UNSAID)                       /* section 9: a newer schema counts */
+    X("rules-unsaid", RULES_UNSAID)                       /* section 9: a newer schema counts */  \
+    X("removed-from-first-store", REMOVED_FROM_FIRST_STORE) /* rule 17: whichever it names */     \
+    X("reported-as-first-stores", REPORTED_AS_FIRST_STORES) /* rule 17: whoever has a copy */     \
+    X("none-made-beside", NONE_MADE_BESIDE) /* rule 17: what was let go stands for it */
 
 enum sim_planted {
     SIM_PLANTED_NONE,
@@ -191,12 +195,14 @@ struct sim_settings {
     uint32_t rot;             /* per turn: what a disk has of a tablet turns bad */
     uint32_t rot_log;         /* per turn, and per start of a server: a log turns bad */
     uint64_t window_bytes_max;
-    int32_t rate_ppm[SIM_NODES_MAX]; /* of the clocks that measure leases: servers', masters' */
-    bool clocks_apart;               /* those of masters more than elections allow for */
-    uint32_t leave;                  /* per turn: a server is stopped on purpose */
-    bool leave_in_the_end;           /* one is, when all is well */
-    bool reads_confirmed;            /* rule 7: members are asked before each read */
-    uint32_t freeze;                 /* per turn: a machine stands still, and its clock with it */
+    int32_t rate_ppm[SIM_NODES_MAX];  /* of the clocks that measure leases: servers', masters' */
+    bool clocks_apart;                /* those of masters more than elections allow for */
+    uint32_t leave;                   /* per turn: a server is stopped on purpose */
+    bool leave_in_the_end;            /* one is, when all is well */
+    bool reads_confirmed;             /* rule 7: members are asked before each read */
+    uint32_t freeze;                  /* per turn: a machine stands still, and its clock with it */
+    uint32_t stores[SIM_SERVERS_MAX]; /* of each server, each on a disk of its own */
+    int64_t keep_outsiders_ns;        /* the catalog's; 0 = as it comes */
     enum sim_away away_server;
     enum sim_away away_master;
 };
@@ -204,10 +210,10 @@ struct sim_settings {
 /* --- what nodes want done ---------------------------------------------------------------------- */
 
 enum sim_effect_kind {
-    SIM_EFFECT_SEND,   /* message to node `to` */
-    SIM_EFFECT_TIMER,  /* an event with number after delay_ns */
-    SIM_EFFECT_LOG,    /* write and sync the log's gathered batch */
-    SIM_EFFECT_BASE,   /* commit the base's first queued transaction */
+    SIM_EFFECT_SEND,  /* message to node `to` */
+    SIM_EFFECT_TIMER, /* an event with number after delay_ns */
+    SIM_EFFECT_LOG, /* write and sync the gathered batch of the log of store number (of the server's) */
+    SIM_EFFECT_BASE,   /* commit the first queued transaction of the base of that one */
     SIM_EFFECT_COMMIT, /* commit the catalog's transaction number */
     SIM_EFFECT_ASK,    /* the question number of the election */
 };
@@ -254,10 +260,10 @@ struct sim_node {
     int64_t paused_until_ns; /* a process that is stopped: what comes for it waits */
     int64_t frozen_from_ns;  /* it, and its clock with it (sim_freeze.h); 0 = never */
     int64_t frozen_until_ns;
-    int64_t frozen_ns;        /* by so much its clock is behind, of earlier times */
-    int64_t stalled_until_ns; /* its disk syncs nothing */
-    int64_t full_until_ns;    /* its disk takes nothing */
-    int64_t no_etcd_until_ns; /* a master that does not reach the coordinator */
+    int64_t frozen_ns;                        /* by so much its clock is behind, of earlier times */
+    int64_t stalled_until_ns[SIM_STORES_MAX]; /* that disk syncs nothing */
+    int64_t full_until_ns[SIM_STORES_MAX];    /* and takes nothing */
+    int64_t no_etcd_until_ns;                 /* a master that does not reach the coordinator */
 };
 
 struct sim_link {
@@ -332,6 +338,7 @@ struct sim {
     struct sim_leaving leaving;
     struct prng freezing; /* sim_freeze.h */
     struct sim_leases leases;
+    struct prng stores; /* sim_stores.h */
     bool failed;
     char failure[512];
     struct sim_heap heap;
@@ -434,8 +441,8 @@ void sim_perform(struct sim *sim, uint32_t node);
 
 /* Only masters and servers die; it starts again by itself, in time. */
 void sim_kill(struct sim *sim, uint32_t node, bool power_cut);
-/* The disk of a server that is down is replaced by an empty one. */
-void sim_wipe(struct sim *sim, uint32_t node);
+/* The disk of that store of a server that is down is replaced by an empty one. */
+void sim_wipe(struct sim *sim, uint32_t node, uint32_t store);
 /* One that is down. */
 void sim_start(struct sim *sim, uint32_t node);
 

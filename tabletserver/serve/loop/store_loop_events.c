@@ -117,7 +117,9 @@ static void on_created(void *context,
     struct store_loop *loop = context;
 
     store_loop_forget_creating(loop, number);
-    if (tablet == NULL || store_loop_add_tablet(loop, tablet) != STATUS_OK) {
+    bool added = tablet != NULL && store_loop_add_tablet(loop, tablet) == STATUS_OK;
+    served_map_expect_no_more(loop->server->served, number);
+    if (!added) {
         /* The next sync asks again. */
         LOG_EVENT(LOG_LEVEL_ERROR, "tablet_not_created", LOG_ID("tablet", number),
                   LOG_TEXT("store", loop->folder),

@@ -18,13 +18,17 @@ static enum status create(struct store_loop *loop, const struct store_tablet_des
     if (store_loop_is_creating(loop, descriptor->tablet)) {
         return STATUS_OK;
     }
-    enum status status = store_loop_note_creating(loop, descriptor->tablet);
-    if (status != STATUS_OK) {
-        return status;
+    /* Placed again meanwhile, in another store of this server: the first one that was made stays (simulator, seed 860). */
+    if (loop->replicas == NULL && !served_map_expect(loop->server->served, descriptor)) {
+        return STATUS_OK;
     }
-    status = store_tablet_create(loop->store, descriptor);
+    enum status status = store_loop_note_creating(loop, descriptor->tablet);
+    if (status == STATUS_OK) {
+        status = store_tablet_create(loop->store, descriptor);
+    }
     if (status != STATUS_OK) {
         store_loop_forget_creating(loop, descriptor->tablet);
+        served_map_expect_no_more(loop->server->served, descriptor->tablet);
     }
     return status;
 }

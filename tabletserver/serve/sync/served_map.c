@@ -13,12 +13,19 @@
  * Of two copies of one tablet, in two stores of this server, the one that came last is looked up, unless the other
  * one leads: one of them was let go, and is kept for a time.
  */
+struct number_list {
+    uint64_t *items; /* in no order: there are few */
+    size_t count;
+    size_t capacity;
+};
+
 struct served_map {
     pthread_rwlock_t lock;
     struct served *items;
     uint32_t live; /* so many are looked up */
     uint32_t count;
     uint32_t capacity;
+    struct number_list expected; /* tablets that are being made */
 };
 
 void served_ref(const struct served *served)
@@ -115,6 +122,7 @@ void served_map_destroy(struct served_map *map)
         served_release(&map->items[i]);
     }
     pthread_rwlock_destroy(&map->lock);
+    memory_free(map->expected.items);
     memory_free(map->items);
     memory_free(map);
 }
@@ -290,6 +298,65 @@ enum status served_map_replace(struct served_map *map,
     pthread_rwlock_unlock(&map->lock);
     return status;
 }
+
+/* --- what is being made --------------------------------------------------------------------------- */
+
+static size_t find_number(const struct number_list *list, uint64_t number)
+{
+    size_t at = 0;
+    while (at < list->count && list->items[at] != number) {
+        at++;
+    }
+    return at;
+}
+
+static bool add_number(struct number_list *list, uint64_t number)
+{
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity * 2 + 16;
+        uint64_t *items = memory_resize(list->items, capacity * sizeof *items);
+        if (items == NULL) {
+            return false;
+        }
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->items[list->count++] = number;
+    return true;
+}
+
+static bool has_tablet(const struct served_map *map, const struct store_tablet_descriptor *tablet)
+{
+    uint32_t at = count_before(map, tablet->table, tablet->range.start, false);
+    bool shown = at < map->live &&
+                 compare(&map->items[at], tablet->table, tablet->range.start) == 0 &&
+                 number_of(&map->items[at]) == tablet->tablet;
+    uint32_t hidden = first_hidden(map, tablet->tablet);
+    return shown || (hidden < map->count && number_of(&map->items[hidden]) == tablet->tablet);
+}
+
+bool served_map_expect(struct served_map *map, const struct store_tablet_descriptor *tablet)
+{
+    pthread_rwlock_wrlock(&map->lock);
+    bool is_new = !has_tablet(map, tablet) &&
+                  find_number(&map->expected, tablet->tablet) == map->expected.count &&
+                  add_number(&map->expected, tablet->tablet);
+    pthread_rwlock_unlock(&map->lock);
+    return is_new;
+}
+
+void served_map_expect_no_more(struct served_map *map, uint64_t tablet)
+{
+    pthread_rwlock_wrlock(&map->lock);
+    struct number_list *list = &map->expected;
+    size_t at = find_number(list, tablet);
+    if (at < list->count) {
+        list->items[at] = list->items[--list->count];
+    }
+    pthread_rwlock_unlock(&map->lock);
+}
+
+/* --- looking up ------------------------------------------------------------------------------------ */
 
 static bool leads_rather(const struct served *other, const struct served *found)
 {

@@ -37,6 +37,14 @@ enum status served_map_replace(struct served_map *map,
                                const struct served *added,
                                uint32_t added_count);
 
+/*
+ * A tablet is about to be made: to be called before, by whichever store loop; false where it is here already, or is
+ * being made, in whichever store (or without memory: come again).  Where there are no replicas nothing tells which of two
+ * copies is meant.  It is over when it was put in, or was not made.
+ */
+bool served_map_expect(struct served_map *map, const struct store_tablet_descriptor *tablet);
+void served_map_expect_no_more(struct served_map *map, uint64_t tablet);
+
 /* References to what it names: the caller's, who gives them back. */
 void served_ref(const struct served *served);
 void served_release(const struct served *served);

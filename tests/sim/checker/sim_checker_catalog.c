@@ -5,6 +5,7 @@
 #include "common/base/checksum.h"
 #include "common/base/memory.h"
 #include "tests/sim/checker/sim_checker_state.h"
+#include "tests/sim/server/sim_server.h"
 #include "tests/sim/world/sim_quorum.h"
 
 /*
@@ -202,6 +203,42 @@ static bool has_member_on(const struct tablet_record *tablet, uint64_t server)
     return false;
 }
 
+/* 0: a disk that is no more. */
+static uint32_t server_of(const struct sim *sim, uint64_t store)
+{
+    for (uint32_t i = 0; i < sim->settings.server_count; i++) {
+        for (uint32_t k = 0; k < sim->disks[i]->store_count; k++) {
+            if (sim->disks[i]->stores[k].number == store) {
+                return i + 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Neither what counts nor what is wished for lies twice on one server. */
+static void check_places(struct sim *sim, const struct tablet_record *tablet)
+{
+    const struct replica_configuration *members = &tablet->configuration;
+    const struct tablet_goal *goal = &tablet->goal;
+    bool twice = false;
+    for (uint32_t i = 0; i < members->member_count; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            twice = twice || members->members[i].server == members->members[j].server;
+        }
+    }
+    for (uint32_t i = 0; i < goal->store_count; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            uint32_t server = server_of(sim, goal->stores[i]);
+            twice = twice || (server != 0 && server == server_of(sim, goal->stores[j]));
+        }
+    }
+    if (twice) {
+        sim_fail(sim, "the catalog: tablet %llu has, or is to have, two copies on one server",
+                 (unsigned long long)tablet->number);
+    }
+}
+
 static void note_boundaries(const struct image *image)
 {
     struct sim_checker *checker = image->checker;
@@ -273,6 +310,7 @@ void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coo
     checker->settled = true;
     for (uint32_t i = 0; i < image.tablet_count; i++) {
         const struct tablet_record *tablet = &image.tablets[i];
+        check_places(checker->sim, tablet);
         if (checker->settled && !is_settled(&image, tablet)) {
             checker->settled = false;
             (void)snprintf(checker->unsettled, sizeof checker->unsettled,

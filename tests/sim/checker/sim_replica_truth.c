@@ -14,8 +14,10 @@ struct cells {
     uint64_t count;
 };
 
+#define STORES ((SIM_SERVERS_MAX + 1) * SIM_STORES_MAX)
+
 struct truth {
-    struct cells durable[SIM_SERVERS_MAX + 1]; /* by node */
+    struct cells durable[STORES]; /* by place_of() */
     struct cells committed;
 };
 
@@ -35,8 +37,8 @@ struct sim_replica_truth *sim_truth_create(struct sim *sim)
 void sim_truth_destroy(struct sim_replica_truth *truth)
 {
     for (uint32_t i = 0; i < SIM_TABLET_NUMBERS_MAX; i++) {
-        for (uint32_t node = 0; truth->tablets[i] != NULL && node <= SIM_SERVERS_MAX; node++) {
-            memory_free(truth->tablets[i]->durable[node].items);
+        for (uint32_t k = 0; truth->tablets[i] != NULL && k < STORES; k++) {
+            memory_free(truth->tablets[i]->durable[k].items);
         }
         if (truth->tablets[i] != NULL) {
             memory_free(truth->tablets[i]->committed.items);
@@ -55,6 +57,17 @@ static struct truth *of(struct sim_replica_truth *truth, const struct sim_tablet
         ASSERT(*one != NULL);
     }
     return *one;
+}
+
+/* Of a store, in whatever disk it is on. */
+static uint32_t place(uint32_t node, uint32_t store)
+{
+    return node * SIM_STORES_MAX + store;
+}
+
+static uint32_t place_of(const struct sim_server *server, const struct sim_tablet *tablet)
+{
+    return place(server->node, tablet->store->index);
 }
 
 static uint64_t look(const struct cells *cells, uint64_t sequence)
@@ -107,12 +120,12 @@ static const struct sim_pending *in_window(const struct sim_tablet *tablet, uint
 /* --- what is durable ---------------------------------------------------------------------------- */
 
 /* What is committed counts as the entry that was committed, if one is known. */
-static void trust_committed(struct truth *one, uint32_t node, uint64_t committed)
+static void trust_committed(struct truth *one, uint32_t at_place, uint64_t committed)
 {
     const struct cells *known = &one->committed;
     for (uint64_t at = known->first; at < known->first + known->count && at <= committed; at++) {
         if (look(known, at) != 0) {
-            *cell(&one->durable[node], at) = look(known, at);
+            *cell(&one->durable[at_place], at) = look(known, at);
         }
     }
 }
@@ -122,14 +135,14 @@ void sim_truth_on_recovered(struct sim_replica_truth *truth,
                             const struct sim_tablet *tablet)
 {
     struct truth *one = of(truth, tablet);
-    struct cells *durable = &one->durable[server->node];
+    struct cells *durable = &one->durable[place_of(server, tablet)];
     if (tablet->cut) {
         return; /* what was durable was, when somebody was told */
     }
     for (uint64_t i = 0; i < durable->count; i++) {
         durable->items[i] = 0;
     }
-    trust_committed(one, server->node, tablet->committed);
+    trust_committed(one, place_of(server, tablet), tablet->committed);
     for (const struct sim_pending *record = tablet->first; record != NULL; record = record->next) {
         *cell(durable, record->sequence) = identity(record);
     }
@@ -142,7 +155,7 @@ void sim_truth_on_durable(struct sim_replica_truth *truth,
 {
     const struct sim_pending *record = in_window(tablet, sequence);
     if (record != NULL) { /* else it was dropped meanwhile */
-        *cell(&of(truth, tablet)->durable[server->node], sequence) = identity(record);
+        *cell(&of(truth, tablet)->durable[place_of(server, tablet)], sequence) = identity(record);
     }
 }
 
@@ -150,7 +163,7 @@ void sim_truth_on_taught(struct sim_replica_truth *truth,
                          const struct sim_server *server,
                          const struct sim_tablet *tablet)
 {
-    trust_committed(of(truth, tablet), server->node, tablet->committed);
+    trust_committed(of(truth, tablet), place_of(server, tablet), tablet->committed);
 }
 
 /* --- what is committed -------------------------------------------------------------------------- */
@@ -172,7 +185,7 @@ void sim_truth_on_committed(struct sim_replica_truth *truth,
                      (unsigned long long)record->sequence);
         }
         *known = is;
-        if (look(&one->durable[server->node], record->sequence) != is) {
+        if (look(&one->durable[place_of(server, tablet)], record->sequence) != is) {
             sim_fail(truth->sim, "I2: tablet %llu: server %u commits %llu, not durable there",
                      (unsigned long long)tablet->tablet, server->node,
                      (unsigned long long)record->sequence);
@@ -181,6 +194,26 @@ void sim_truth_on_committed(struct sim_replica_truth *truth,
 }
 
 /* --- what clients are told ---------------------------------------------------------------------- */
+
+/* Another store of the same server must not, either. */
+static void check_store(const struct sim_replica_truth *truth,
+                        const struct sim_server *server,
+                        const struct sim_tablet *tablet,
+                        const struct sim_loop *loop)
+{
+    const struct sim_server *other = loop->server;
+    for (uint32_t i = 0; i < loop->store.tablet_count; i++) {
+        const struct sim_tablet *copy = loop->store.tablets[i];
+        struct row_range both;
+        if (copy->table == tablet->table && !copy->hidden &&
+            row_range_intersect(&copy->range, &tablet->range, &both) &&
+            sim_host_may_serve(other, copy)) {
+            sim_fail(truth->sim, "I4: servers %u and %u both serve rows of tablets %llu, %llu",
+                     server->node, other->node, (unsigned long long)tablet->tablet,
+                     (unsigned long long)copy->tablet);
+        }
+    }
+}
 
 /* Where clocks stand still, who may serve by its own may not by the others': what clients see is looked at. */
 static void check_alone(const struct sim_replica_truth *truth,
@@ -192,19 +225,22 @@ static void check_alone(const struct sim_replica_truth *truth,
     }
     for (uint32_t i = 0; i < truth->sim->settings.server_count; i++) {
         const struct sim_server *other = truth->sim->servers[i];
-        for (uint32_t k = 0; other != NULL && other != server && k < other->store.tablet_count;
-             k++) {
-            const struct sim_tablet *copy = other->store.tablets[k];
-            struct row_range both;
-            if (copy->table == tablet->table && !copy->hidden &&
-                row_range_intersect(&copy->range, &tablet->range, &both) &&
-                sim_host_may_serve(other, copy)) {
-                sim_fail(truth->sim, "I4: servers %u and %u both serve rows of tablets %llu, %llu",
-                         server->node, other->node, (unsigned long long)tablet->tablet,
-                         (unsigned long long)copy->tablet);
+        for (uint32_t k = 0; other != NULL && k < other->loop_count; k++) {
+            if (&other->loops[k]->store != tablet->store) {
+                check_store(truth, server, tablet, other->loops[k]);
             }
         }
     }
+}
+
+/* Two stores of one server are no more than one: they are lost together. */
+static bool is_durable(const struct truth *one, uint32_t node, uint64_t sequence, uint64_t is)
+{
+    bool found = false;
+    for (uint32_t k = 0; k < SIM_STORES_MAX; k++) {
+        found = found || look(&one->durable[place(node, k)], sequence) == is;
+    }
+    return found;
 }
 
 void sim_truth_on_answered(struct sim_replica_truth *truth,
@@ -224,7 +260,7 @@ void sim_truth_on_answered(struct sim_replica_truth *truth,
     }
     uint64_t is = look(&one->committed, sequence);
     for (uint32_t node = 1; node <= truth->sim->settings.server_count; node++) {
-        logs += is != 0 && look(&one->durable[node], sequence) == is;
+        logs += is != 0 && is_durable(one, node, sequence, is);
     }
     if (logs < truth->sim->settings.min_in_sync) {
         sim_fail(truth->sim, "I9: tablet %llu: entry %llu was acknowledged with %u logs",
@@ -280,14 +316,19 @@ static void compare(const struct sim_replica_truth *truth,
 void sim_truth_check(struct sim_replica_truth *truth)
 {
     const struct sim *sim = truth->sim;
+    struct sim_store *stores[STORES];
+    uint32_t count = 0;
     for (uint32_t i = 0; i < sim->settings.server_count; i++) {
-        struct sim_server *server = sim->servers[i];
-        for (uint32_t k = 0; server != NULL && k < server->store.tablet_count; k++) {
-            const struct sim_tablet *tablet = server->store.tablets[k];
+        const struct sim_server *server = sim->servers[i];
+        for (uint32_t k = 0; server != NULL && k < server->loop_count; k++) {
+            stores[count++] = &server->loops[k]->store;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < stores[i]->tablet_count; k++) {
+            const struct sim_tablet *tablet = stores[i]->tablets[k];
             for (uint32_t j = 0; j < i; j++) {
-                struct sim_server *other = sim->servers[j];
-                compare(truth, tablet,
-                        other == NULL ? NULL : sim_store_find(&other->store, tablet->tablet));
+                compare(truth, tablet, sim_store_find(stores[j], tablet->tablet));
             }
         }
     }

@@ -204,6 +204,9 @@ static void settings_of(const struct sim *sim, struct catalog_settings *settings
             settings->sync_hold_ns = settings->server_timeout_ns / 3; /* or who is held is lost */
         }
         settings->replace_after_ns = sim->settings.replace_after_ns;
+        if (sim->settings.keep_outsiders_ns != 0) {
+            settings->keep_outsiders_ns = sim->settings.keep_outsiders_ns;
+        }
     }
     settings->soft_limit_start_bytes = sim->settings.soft_limit_bytes;
     settings->soft_limit_max_bytes = sim->settings.soft_limit_bytes * 4;

@@ -141,7 +141,9 @@ void sim_answer_redirect(struct sim_server *server, struct sim_work *work)
 
 static void note_answered(struct sim_server *server, const struct sim_work *work)
 {
-    const struct sim_tablet *tablet = sim_store_find(&server->store, work->tablet);
+    const struct sim_tablet *tablet = work->loop == NULL
+                                          ? NULL
+                                          : sim_store_find(&work->loop->store, work->tablet);
     if (!server->replicates) {
         sim_checker_on_served(server->sim->checker, server->node, work->tablet);
     } else if (tablet != NULL) {
@@ -229,8 +231,7 @@ static const struct sim_rows *visible_rows(const struct sim_server *server,
 void sim_answer_read(struct sim_server *server, struct sim_work *work)
 {
     const struct operation *operation = work->operation;
-    struct sim_tablet *tablet = sim_store_find_row(&server->store, operation->table,
-                                                   operation->row);
+    struct sim_tablet *tablet = sim_served_find(server, operation->table, operation->row);
     const struct table *schema = sim_server_schema(server, operation->table);
     struct buffer rows = BUFFER_INIT;
     struct row_block_writer writer;
@@ -268,8 +269,7 @@ static struct bytes scan_first_row(struct sim_server *server, const struct scan_
     if (!request->reversed) {
         return range->start;
     }
-    const struct sim_tablet *last = sim_store_find_before(&server->store, request->table,
-                                                          range->end);
+    const struct sim_tablet *last = sim_served_find_before(server, request->table, range->end);
     return last != NULL ? last->range.start : BYTES_EMPTY;
 }
 
@@ -375,7 +375,7 @@ void sim_answer_scan_asked(struct sim_server *server,
         return;
     }
     struct bytes row = scan_first_row(server, &request);
-    struct sim_tablet *tablet = sim_store_find_row(&server->store, request.table, row);
+    struct sim_tablet *tablet = sim_served_find(server, request.table, row);
     const struct table *schema = sim_server_schema(server, request.table);
     if (tablet == NULL || schema == NULL || (request.reversed && !holds_last(tablet, &request))) {
         redirect_scan(server, message, &request, row);

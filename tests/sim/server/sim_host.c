@@ -24,6 +24,17 @@ static struct sim_tablet *of(const struct store_tablet *tablet)
     return (struct sim_tablet *)(void *)tablet;
 }
 
+/* What a store or its host calls is called with its loop. */
+static struct sim_server *server_of(void *context)
+{
+    return ((const struct sim_loop *)context)->server;
+}
+
+static struct host *host_of(void *context)
+{
+    return ((const struct sim_loop *)context)->host;
+}
+
 /* --- may it? ------------------------------------------------------------------------------------ */
 
 bool sim_host_may_serve(const struct sim_server *server, const struct sim_tablet *tablet)
@@ -54,42 +65,39 @@ enum status sim_host_on_append(void *context,
                                struct sim_tablet *tablet,
                                const struct store_entry *entry)
 {
-    const struct sim_server *server = context;
-    return host_on_append(server->peers.host, sim_stored(tablet), entry);
+    return host_on_append(host_of(context), sim_stored(tablet), entry);
 }
 
 void sim_host_on_appended(void *context, struct sim_tablet *tablet, const struct store_entry *entry)
 {
-    const struct sim_server *server = context;
-    host_on_appended(server->peers.host, sim_stored(tablet), entry);
+    host_on_appended(host_of(context), sim_stored(tablet), entry);
 }
 
 void sim_host_on_synced(void *context, struct sim_tablet *tablet, uint64_t sequence)
 {
-    struct sim_server *server = context;
+    struct sim_server *server = server_of(context);
     sim_truth_on_durable(server->sim->truth, server, tablet, sequence);
     if (server->sim->planted == SIM_PLANTED_COMMIT_ALONE) {
         sim_write_committed(server, tablet, sequence);
     }
-    host_on_synced(server->peers.host, sim_stored(tablet), sequence);
+    host_on_synced(host_of(context), sim_stored(tablet), sequence);
 }
 
 void sim_host_on_configured(void *context, struct sim_tablet *tablet)
 {
-    const struct sim_server *server = context;
-    host_on_configured(server->peers.host, sim_stored(tablet));
+    host_on_configured(host_of(context), sim_stored(tablet));
 }
 
 void sim_host_on_taught(void *context, struct sim_tablet *tablet)
 {
-    const struct sim_server *server = context;
+    const struct sim_server *server = server_of(context);
     sim_truth_on_taught(server->sim->truth, server, tablet);
-    host_on_taught(server->peers.host, sim_stored(tablet), STATUS_OK);
+    host_on_taught(host_of(context), sim_stored(tablet), STATUS_OK);
 }
 
 void sim_host_on_commits(void *context, struct sim_tablet *tablet, uint64_t first, uint64_t last)
 {
-    const struct sim_server *server = context;
+    const struct sim_server *server = server_of(context);
     for (uint64_t at = first; tablet->copy.alone && at <= last; at++) {
         sim_truth_on_durable(server->sim->truth, server, tablet, at);
     }
@@ -116,10 +124,10 @@ static void convert_without_a_word(struct sim_server *server, struct store_table
     }
     if (planted == SIM_PLANTED_CONVERT_AT_COMMIT && barrier.type == RECORD_SPLIT) {
         ASSERT(store_tablet_last_split(tablet, &barrier, &split));
-        (void)host_convert(server->peers.host, tablet, split.left_tablet, members);
+        (void)host_convert(sim_loop_of(of(tablet))->host, tablet, split.left_tablet, members);
     } else if (planted == SIM_PLANTED_MERGE_AT_ABSORB && barrier.type == RECORD_ABSORB) {
         ASSERT(store_tablet_last_absorb(tablet, &barrier, &absorb));
-        (void)host_convert(server->peers.host, tablet, absorb.merged_tablet, members);
+        (void)host_convert(sim_loop_of(of(tablet))->host, tablet, absorb.merged_tablet, members);
     }
 }
 
@@ -128,7 +136,7 @@ static void on_committed(void *context,
                          uint64_t sequence,
                          bool answers)
 {
-    struct sim_server *server = context;
+    struct sim_server *server = server_of(context);
     if (answers || server->sim->planted == SIM_PLANTED_DEPOSED_ANSWERS) {
         sim_write_committed(server, of(tablet), sequence);
     } else {
@@ -140,12 +148,12 @@ static void on_committed(void *context,
 static void on_ceased(void *context, struct store_tablet *tablet)
 {
     of(tablet)->reign++;
-    sim_write_fail(context, of(tablet), UINT64_MAX);
+    sim_write_fail(server_of(context), of(tablet), UINT64_MAX);
 }
 
 static void on_changed(void *context, struct store_tablet *tablet, const struct serving_view *view)
 {
-    struct sim_server *server = context;
+    struct sim_server *server = server_of(context);
     const struct replica_configuration *members = &of(tablet)->copy.held.members;
     sim_trace(server->sim, "server %u: tablet %llu version %llu role %d%s, %u members",
               server->node, (unsigned long long)of(tablet)->tablet,
@@ -156,18 +164,18 @@ static void on_changed(void *context, struct store_tablet *tablet, const struct 
 
 static int64_t now_us(void *context)
 {
-    const struct sim_server *server = context;
+    const struct sim_server *server = server_of(context);
     return sim_wall_us(server->sim, server->node);
 }
 
 static bool is_cut_off(void *context)
 {
-    return !((const struct sim_server *)context)->is_connected;
+    return !server_of(context)->is_connected;
 }
 
 static void on_ask(void *context, uint64_t tablet)
 {
-    struct sim_server *server = context;
+    struct sim_server *server = server_of(context);
     assignment_list_tell_again(server->assignments, tablet);
     sim_sync_hurry(server);
 }
@@ -176,7 +184,7 @@ static void on_converted(void *context,
                          struct store_tablet *gone,
                          struct store_tablet *const children[2])
 {
-    struct sim_server *server = context;
+    struct sim_server *server = server_of(context);
     for (int i = 0; i < 2; i++) {
         sim_truth_on_recovered(server->sim->truth, server, of(children[i]));
     }
@@ -191,7 +199,7 @@ static void on_merged(void *context,
                       struct store_tablet *const gone[2],
                       struct store_tablet *merged)
 {
-    struct sim_server *server = context;
+    struct sim_server *server = server_of(context);
     sim_truth_on_recovered(server->sim->truth, server, of(merged));
     sim_trace(server->sim, "server %u: tablets %llu and %llu are %llu", server->node,
               (unsigned long long)of(gone[0])->tablet, (unsigned long long)of(gone[1])->tablet,
@@ -236,19 +244,19 @@ static void on_read(void *context,
                     uint64_t sequence,
                     struct replica_member to)
 {
-    struct sim_reading *reading = start_reading(context, tablet);
+    struct sim_reading *reading = start_reading(server_of(context), tablet);
     reading->sequence = sequence;
     reading->to = to;
 }
 
 static void on_slice(void *context, struct store_tablet *tablet, struct host_reading_slice *slice)
 {
-    start_reading(context, tablet)->slice = slice;
+    start_reading(server_of(context), tablet)->slice = slice;
 }
 
 static void on_digest(void *context, struct store_tablet *tablet, struct host_digesting *digesting)
 {
-    start_reading(context, tablet)->digesting = digesting;
+    start_reading(server_of(context), tablet)->digesting = digesting;
 }
 
 /* sim_digest.c: what can be read is the same everywhere, but for what had expired when a rule was relaxed; whether it
@@ -258,7 +266,7 @@ static void on_differ(void *context,
                       const struct scrub *scrub,
                       const struct scrub_effect *effect)
 {
-    struct sim_server *server = context;
+    struct sim_server *server = server_of(context);
     (void)scrub;
     server->sim->statistics.differences++;
     if (server->sim->rules.changes) {
@@ -278,10 +286,10 @@ static void free_reading(struct sim_reading *reading)
 static void hand_out(struct sim_server *server, const struct sim_reading *reading)
 {
     const struct sim_pending *record = sim_copy_find(reading->tablet, reading->sequence);
-    if (record == NULL || sim_rot_log_hides(&server->store, record->position) ||
+    struct host *host = sim_loop_of(reading->tablet)->host;
+    if (record == NULL || sim_rot_log_hides(reading->tablet->store, record->position) ||
         sim_buggify(server->sim, SIM_SITE_ENTRY_UNREAD)) {
-        host_read(server->peers.host, sim_stored(reading->tablet), reading->to, reading->sequence,
-                  NULL);
+        host_read(host, sim_stored(reading->tablet), reading->to, reading->sequence, NULL);
         return;
     }
     const struct store_entry entry = {
@@ -290,8 +298,7 @@ static void hand_out(struct sim_server *server, const struct sim_reading *readin
         .stamp = {record->clock, 1, 0},
         .type = (uint8_t)record->type,
         .payload = arena_copy(&server->arena, buffer_bytes(&record->payload))};
-    host_read(server->peers.host, sim_stored(reading->tablet), reading->to, reading->sequence,
-              &entry);
+    host_read(host, sim_stored(reading->tablet), reading->to, reading->sequence, &entry);
 }
 
 void sim_host_was_read(struct sim_server *server, uint64_t number)
@@ -303,12 +310,13 @@ void sim_host_was_read(struct sim_server *server, uint64_t number)
     struct sim_reading *reading = *link;
     ASSERT(reading != NULL);
     *link = reading->next;
+    struct host *host = sim_loop_of(reading->tablet)->host;
     if (reading->slice != NULL) {
         host_slice_read(reading->slice);
-        host_sliced(server->peers.host, reading->slice);
+        host_sliced(host, reading->slice);
     } else if (reading->digesting != NULL) {
         host_digest_run(reading->digesting);
-        host_digested(server->peers.host, reading->digesting);
+        host_digested(host, reading->digesting);
     } else {
         hand_out(server, reading);
     }
@@ -368,7 +376,10 @@ void sim_host_take(struct sim_server *server, const struct sim_message *message)
         sim_fail(server->sim, "a batch does not decode: %s", error.text);
         return;
     }
-    host_receive(server->peers.host, &batch);
+    const struct sim_loop *loop = sim_loop_of_store(server, batch.head.to_store);
+    if (loop != NULL) { /* else it is for a disk that is no more */
+        host_receive(loop->host, &batch);
+    }
 }
 
 /* --- rounds ------------------------------------------------------------------------------------- */
@@ -386,8 +397,11 @@ static void set_timer(struct sim_server *server)
 {
     struct sim_peers *peers = &server->peers;
     int64_t lease_ns = lease_deadline_ns(peers->lease);
-    int64_t due_ns = host_deadline_ns(peers->host);
-    due_ns = lease_ns < due_ns ? lease_ns : due_ns;
+    int64_t due_ns = lease_ns;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        int64_t loop_ns = host_deadline_ns(server->loops[i]->host);
+        due_ns = loop_ns < due_ns ? loop_ns : due_ns;
+    }
     if (due_ns != INT64_MAX && due_ns < peers->timer_ns) {
         peers->timer_ns = due_ns;
         peers->timer++;
@@ -397,24 +411,43 @@ static void set_timer(struct sim_server *server)
     }
 }
 
-/* As look_whether_left() in serve/store_loop.c: in each round, of whatever is there now. */
-static void look_whether_leaving(const struct sim_server *server)
+/* As look_whether_left() in serve/loop/store_loop_round.c: in each round, of whatever is there now. */
+static void look_whether_leaving(const struct sim_loop *loop)
 {
+    const struct sim_server *server = loop->server;
     if (server->leaving && server->sim->planted != SIM_PLANTED_LEAVES_WITHOUT_A_WORD) {
-        host_leave(server->peers.host);
+        host_leave(loop->host);
+    }
+}
+
+uint32_t sim_host_leads_count(const struct sim_server *server)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        count += host_leads_count(server->loops[i]->host);
+    }
+    return count;
+}
+
+static void round_of_all(const struct sim_server *server)
+{
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        look_whether_leaving(server->loops[i]);
+        host_round(server->loops[i]->host);
     }
 }
 
 void sim_host_end_step(struct sim_server *server)
 {
     if (server->sim->planted == SIM_PLANTED_REPLICA_SYNCED_EARLY) {
-        sim_store_tell_synced(&server->store, UINT64_MAX);
+        for (uint32_t i = 0; i < server->loop_count; i++) {
+            sim_store_tell_synced(&server->loops[i]->store, UINT64_MAX);
+        }
     }
     sim_confirm_look(server);
     for (int i = 0; i < ROUNDS_MAX && (i == 0 || server->peers.mailbox_count > 0); i++) {
         sim_seam_take_mailbox(server);
-        look_whether_leaving(server);
-        host_round(server->peers.host);
+        round_of_all(server);
         sim_write_end(server); /* what waited for a tablet that is another one now */
     }
     sim_seam_flush_lanes(server);
@@ -432,40 +465,45 @@ static uint32_t min_in_sync(const struct sim_server *server, const struct sim_ta
                : 1;
 }
 
-void sim_host_add(struct sim_server *server, struct sim_tablet *tablet)
+void sim_host_add(const struct sim_loop *loop, struct sim_tablet *tablet)
 {
-    sim_truth_on_recovered(server->sim->truth, server, tablet);
-    ASSERT(host_add(server->peers.host, sim_stored(tablet), min_in_sync(server, tablet)) ==
+    sim_truth_on_recovered(loop->server->sim->truth, loop->server, tablet);
+    ASSERT(host_add(loop->host, sim_stored(tablet), min_in_sync(loop->server, tablet)) ==
            STATUS_OK);
 }
 
-bool sim_host_may_remove(const struct sim_server *server,
-                         struct sim_tablet *tablet,
-                         const struct assignment_action *action)
+bool sim_host_may_remove(struct sim_tablet *tablet, const struct assignment_action *action)
 {
-    return !server->replicates ||
+    return !sim_loop_of(tablet)->server->replicates ||
            host_may_remove(sim_stored(tablet), action->assigned->configuration.version);
 }
 
-void sim_host_remove(struct sim_server *server, struct sim_tablet *tablet)
+void sim_host_remove(struct sim_tablet *tablet)
 {
-    host_drop(server->peers.host, sim_stored(tablet));
+    host_drop(sim_loop_of(tablet)->host, sim_stored(tablet));
 }
 
-void sim_host_refresh(struct sim_server *server)
+static void refresh(const struct sim_loop *loop)
 {
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        const struct sim_tablet *tablet = server->store.tablets[i];
+    for (uint32_t i = 0; i < loop->store.tablet_count; i++) {
+        const struct sim_tablet *tablet = loop->store.tablets[i];
         if (tablet->copy.hosted != NULL) {
-            host_set_min_in_sync(sim_stored(tablet), min_in_sync(server, tablet));
+            host_set_min_in_sync(sim_stored(tablet), min_in_sync(loop->server, tablet));
         }
     }
 }
 
-bool sim_host_is_calm(const struct sim_server *server)
+void sim_host_refresh(struct sim_server *server)
 {
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        const struct sim_tablet *tablet = server->store.tablets[i];
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        refresh(server->loops[i]);
+    }
+}
+
+static bool is_calm(const struct sim_loop *loop)
+{
+    for (uint32_t i = 0; i < loop->store.tablet_count; i++) {
+        const struct sim_tablet *tablet = loop->store.tablets[i];
         if (tablet->copy.hosted != NULL) {
             const struct replica_view view = host_look(sim_stored(tablet));
             if (view.role == REPLICA_PRIMARY && view.barrier != 0 && !view.gone) {
@@ -476,33 +514,52 @@ bool sim_host_is_calm(const struct sim_server *server)
     return true;
 }
 
-void sim_host_trace(const struct sim_server *server)
+bool sim_host_is_calm(const struct sim_server *server)
 {
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        const struct sim_tablet *tablet = server->store.tablets[i];
+    bool calm = true;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        calm = calm && is_calm(server->loops[i]);
+    }
+    return calm;
+}
+
+static void trace_loop(const struct sim_loop *loop)
+{
+    const struct sim_server *server = loop->server;
+    for (uint32_t i = 0; i < loop->store.tablet_count; i++) {
+        const struct sim_tablet *tablet = loop->store.tablets[i];
         if (tablet->copy.hosted == NULL) {
             continue;
         }
         const struct replica_view view = host_look(sim_stored(tablet));
-        sim_trace(server->sim,
-                  "server %u: tablet %llu version %llu role %d trouble %d%s, committed %llu synced "
-                  "%llu appended %llu start %llu barrier %llu learners %u; store: committed %llu "
-                  "appended %llu%s%s%s%s%s",
-                  server->node, (unsigned long long)tablet->tablet,
-                  (unsigned long long)view.configuration.version, (int)view.role, (int)view.trouble,
-                  view.serving ? ", serves" : "", (unsigned long long)view.committed,
-                  (unsigned long long)view.synced, (unsigned long long)view.appended,
-                  (unsigned long long)view.start, (unsigned long long)view.barrier, view.learners,
-                  (unsigned long long)tablet->committed, (unsigned long long)tablet->prepared,
-                  tablet->copy.alone ? ", alone" : "", tablet->copy.leads ? ", leads" : "",
-                  tablet->copy.learning.learning ? ", half taught" : "",
-                  tablet->rotten ? ", rotten" : "", tablet->cut ? ", cut" : "");
+        sim_trace(
+            server->sim,
+            "server %u, store %llu: tablet %llu version %llu role %d trouble %d%s, committed %llu synced "
+            "%llu appended %llu start %llu barrier %llu learners %u; store: committed %llu "
+            "appended %llu%s%s%s%s%s",
+            server->node, (unsigned long long)loop->store.disk->number,
+            (unsigned long long)tablet->tablet, (unsigned long long)view.configuration.version,
+            (int)view.role, (int)view.trouble, view.serving ? ", serves" : "",
+            (unsigned long long)view.committed, (unsigned long long)view.synced,
+            (unsigned long long)view.appended, (unsigned long long)view.start,
+            (unsigned long long)view.barrier, view.learners, (unsigned long long)tablet->committed,
+            (unsigned long long)tablet->prepared, tablet->copy.alone ? ", alone" : "",
+            tablet->copy.leads ? ", leads" : "",
+            tablet->copy.learning.learning ? ", half taught" : "", tablet->rotten ? ", rotten" : "",
+            tablet->cut ? ", cut" : "");
         if (tablet->copy.learning.learning) {
             sim_trace(server->sim, "  taught up to %llu%s%s, %u frozen",
                       (unsigned long long)tablet->copy.learning.hold_until,
                       tablet->copy.learning.busy ? ", busy" : "",
                       tablet->copy.learning.first ? ", begins anew" : "", tablet->frozen_count);
         }
+    }
+}
+
+void sim_host_trace(const struct sim_server *server)
+{
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        trace_loop(server->loops[i]);
     }
 }
 
@@ -517,13 +574,13 @@ static int64_t teach_patience_ns(const struct sim_server *server)
                : server->sim->settings.teach_patience_ns;
 }
 
-static struct host_options options_of(struct sim_server *server,
-                                      const struct lease_settings *leases)
+static struct host_options options_of(struct sim_loop *loop, const struct lease_settings *leases)
 {
+    struct sim_server *server = loop->server;
     const struct sim_settings *drawn = &server->sim->settings;
     return (struct host_options){
-        .store = (struct store *)(void *)&server->store,
-        .self = {server->node, server->disk->store.number},
+        .store = (struct store *)(void *)&loop->store,
+        .self = {server->node, loop->store.disk->number},
         .incarnation = server->disk->incarnation,
         .free_from_ns = clock_of(server) + leases->former_grace_ns,
         .settings = {.resend_ns = 200 * SIM_MS,
@@ -548,7 +605,7 @@ static struct host_options options_of(struct sim_server *server,
         .windows_bytes_max = 4 * drawn->window_bytes_max,
         .beacons = (struct beacons *)(void *)server,
         .lanes = (struct lanes *)(void *)server,
-        .context = server,
+        .context = loop,
         .wake = wake,
         .on_committed = on_committed,
         .on_ceased = on_ceased,
@@ -566,14 +623,25 @@ static struct host_options options_of(struct sim_server *server,
     };
 }
 
+static void add_all(const struct sim_loop *loop)
+{
+    for (uint32_t i = 0; i < loop->store.tablet_count; i++) {
+        if (!loop->store.tablets[i]->hidden) {
+            sim_host_add(loop, loop->store.tablets[i]);
+        }
+    }
+}
+
 void sim_host_start(struct sim_server *server)
 {
     struct lease_settings leases;
     struct sim_peers *peers = &server->peers;
     peers->timer_ns = INT64_MAX;
     sim_leases_start(server->sim, server->node, &leases);
-    const struct host_options options = options_of(server, &leases);
-    ASSERT(host_create(&options, &peers->host) == STATUS_OK);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        const struct host_options options = options_of(server->loops[i], &leases);
+        ASSERT(host_create(&options, &server->loops[i]->host) == STATUS_OK);
+    }
     ASSERT(lease_create(&leases, server->disk->incarnation, clock_of(server), &peers->lease) ==
            STATUS_OK);
     for (uint32_t node = 1; node <= server->sim->settings.server_count; node++) {
@@ -583,16 +651,16 @@ void sim_host_start(struct sim_server *server)
                 &(struct lease_event){.type = LEASE_EVENT_PEER, .peer = node, .present = true});
         }
     }
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        if (!server->store.tablets[i]->hidden) {
-            sim_host_add(server, server->store.tablets[i]);
-        }
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        add_all(server->loops[i]);
     }
 }
 
 void sim_host_destroy(struct sim_server *server)
 {
-    host_destroy(server->peers.host);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        host_destroy(server->loops[i]->host);
+    }
     discard_readings(server);
     sim_confirm_destroy(server);
     lease_destroy(server->peers.lease);

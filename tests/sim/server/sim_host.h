@@ -1,5 +1,5 @@
 /*
- * The replicas of a simulated tablet server: production's tabletserver/host, unchanged, with what it needs
+ * The replicas of a simulated tablet server: production's tabletserver/host, unchanged, one for each of its stores, with what it needs
  * around it, as tabletserver/serve has it (replicas.c, store_loop.c, sync_match.c).
  *
  *   sync answers, batches, the store --> host --> sim_seam_store.c: the simulated store
@@ -19,6 +19,7 @@
 #define SIM_MAILBOX_MAX  64
 
 struct sim_server;
+struct sim_loop;
 struct sim_reading;
 struct sim_awaited;
 
@@ -32,13 +33,13 @@ struct sim_promise {
 };
 
 struct sim_peers {
-    struct host *host;
     struct lease *lease;
     struct lease_end ends[SIM_SERVERS_MAX + 1]; /* by node */
     struct sim_promise mailbox[SIM_MAILBOX_MAX];
     uint32_t mailbox_count;
     struct buffer batches[SIM_SERVERS_MAX + 1];
-    uint64_t batch_stores[SIM_SERVERS_MAX + 1]; /* to which the batch goes */
+    uint64_t batch_from[SIM_SERVERS_MAX + 1];   /* from which store it comes, */
+    uint64_t batch_stores[SIM_SERVERS_MAX + 1]; /* and to which it goes */
     struct sim_reading *readings;               /* under way */
     uint64_t reading_next;
     uint64_t timer; /* the one that counts */
@@ -61,11 +62,11 @@ void sim_host_take(struct sim_server *server, const struct sim_message *message)
 void sim_host_was_read(struct sim_server *server, uint64_t number);
 
 /* The store has it: it has a replica from now on; is about to drop it. */
-void sim_host_add(struct sim_server *server, struct sim_tablet *tablet);
-bool sim_host_may_remove(const struct sim_server *server,
-                         struct sim_tablet *tablet,
-                         const struct assignment_action *action);
-void sim_host_remove(struct sim_server *server, struct sim_tablet *tablet);
+void sim_host_add(const struct sim_loop *loop, struct sim_tablet *tablet);
+bool sim_host_may_remove(struct sim_tablet *tablet, const struct assignment_action *action);
+void sim_host_remove(struct sim_tablet *tablet);
+/* Tablets with others that its stores lead, or have proposed to. */
+uint32_t sim_host_leads_count(const struct sim_server *server);
 /* Nothing that is led here stands behind a barrier. */
 bool sim_host_is_calm(const struct sim_server *server);
 /* What each replica is, to the trace. */
@@ -102,7 +103,7 @@ void sim_host_on_commits(void *context, struct sim_tablet *tablet, uint64_t firs
 void sim_host_tell(struct sim_server *server,
                    const struct assignment_held *held,
                    size_t held_count);
-void sim_host_convert(struct sim_server *server, const struct assignment_action *action);
+void sim_host_convert(struct sim_loop *loop, const struct assignment_action *action);
 void sim_host_propose(void *context,
                       uint64_t tablet,
                       struct replica_member self,

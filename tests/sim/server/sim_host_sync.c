@@ -14,13 +14,11 @@
 /* --- what the master told ----------------------------------------------------------------------- */
 
 /* Whether nobody else has anything of the tablet, so that this copy may begin it (rule 18). */
-static bool is_founding(const struct sim_server *server,
-                        const struct sim_tablet *tablet,
-                        const struct assigned_tablet *assigned)
+static bool is_founding(const struct sim_tablet *tablet, const struct assigned_tablet *assigned)
 {
     const struct replica_configuration *newest = &assigned->configuration;
     bool is_alone = newest->member_count == 1 &&
-                    newest->members[0].store == server->disk->store.number;
+                    newest->members[0].store == tablet->store->disk->number;
     return tablet->configuration != 0 && (assigned->location.state == TABLET_CREATING || is_alone);
 }
 
@@ -29,7 +27,8 @@ static void split(struct sim_server *server, struct sim_tablet *tablet, const st
     const struct record_split wish = {
         .key = goal->row, .left_tablet = goal->left, .right_tablet = goal->right};
     sim_write_end(server); /* what was taken before is on the near side of the barrier */
-    if (host_split(server->peers.host, sim_stored(tablet), &wish) == STATUS_INVALID_ARGUMENT) {
+    if (host_split(sim_loop_of(tablet)->host, sim_stored(tablet), &wish) ==
+        STATUS_INVALID_ARGUMENT) {
         sim_fail(server->sim, "tablet %llu cannot be split at the master's row",
                  (unsigned long long)tablet->tablet);
     }
@@ -53,11 +52,11 @@ static void keep_members(const struct sim_tablet *tablet, struct replica_union *
 static bool tell(void *context, const struct assigned_tablet *assigned, uint64_t store)
 {
     struct sim_server *server = context;
-    struct host *host = server->peers.host;
-    struct sim_tablet *tablet = sim_store_find(&server->store, assigned->location.tablet);
+    struct sim_loop *loop = sim_loop_of_store(server, store);
+    struct sim_tablet *tablet = sim_store_find(&loop->store, assigned->location.tablet);
     const struct goal *goal = &assigned->goal;
     struct replica_union members = {.count = goal->member_count};
-    (void)store; /* there is one */
+    struct host *host = loop->host;
     if (tablet == NULL) {
         return true; /* it was just merged */
     }
@@ -74,7 +73,7 @@ static bool tell(void *context, const struct assigned_tablet *assigned, uint64_t
     }
     if (assigned->configuration.version != 0) {
         host_told(host, sim_stored(tablet), &assigned->configuration,
-                  is_founding(server, tablet, assigned));
+                  is_founding(tablet, assigned));
     }
     return true;
 }
@@ -90,26 +89,27 @@ void sim_host_tell(struct sim_server *server, const struct assignment_held *held
 }
 
 /* Repeated with each sync until the heir is held. */
-void sim_host_convert(struct sim_server *server, const struct assignment_action *action)
+void sim_host_convert(struct sim_loop *loop, const struct assignment_action *action)
 {
-    const struct sim_tablet *tablet = sim_store_find(&server->store, action->tablet);
-    if (tablet != NULL && !host_convert(server->peers.host, sim_stored(tablet), action->left,
+    const struct sim_tablet *tablet = sim_store_find(&loop->store, action->tablet);
+    if (tablet != NULL && !host_convert(loop->host, sim_stored(tablet), action->left,
                                         &action->assigned->configuration)) {
-        host_gone(server->peers.host, sim_stored(tablet));
+        host_gone(loop->host, sim_stored(tablet));
     }
 }
 
 /* --- proposals ---------------------------------------------------------------------------------- */
 
-static bool is_suppressed(const struct sim_server *server,
+static bool is_suppressed(struct sim_loop *loop,
                           uint64_t tablet,
                           const struct replica_proposal *proposal)
 {
-    const struct sim_tablet *here = sim_store_find_any((struct sim_store *)&server->store, tablet);
+    const struct sim_tablet *here = sim_store_find_any(&loop->store, tablet);
     const struct replica_configuration *current = &here->copy.held.members;
-    return (server->sim->planted == SIM_PLANTED_NO_RENEWAL &&
+    enum sim_planted planted = loop->server->sim->planted;
+    return (planted == SIM_PLANTED_NO_RENEWAL &&
             replica_configuration_change(current, &proposal->next) == REPLICA_CHANGE_NONE) ||
-           (server->sim->planted == SIM_PLANTED_NOBODY_REMOVED &&
+           (planted == SIM_PLANTED_NOBODY_REMOVED &&
             proposal->next.member_count < current->member_count);
 }
 
@@ -118,7 +118,8 @@ void sim_host_propose(void *context,
                       struct replica_member self,
                       const struct host_proposal *wanted)
 {
-    struct sim_server *server = context;
+    struct sim_loop *loop = context;
+    struct sim_server *server = loop->server;
     struct sim_peers *peers = &server->peers;
     const struct replica_proposal *replica = wanted->replica;
     struct buffer out = BUFFER_INIT;
@@ -137,7 +138,7 @@ void sim_host_propose(void *context,
         one.right = wanted->absorb.right_tablet;
         one.right_base = wanted->absorb.right_version;
         one.merged = wanted->absorb.merged_tablet;
-    } else if (is_suppressed(server, tablet, replica)) {
+    } else if (is_suppressed(loop, tablet, replica)) {
         return;
     }
     const struct propose_request request = {server->node, &one, 1, server->disk->incarnation};
@@ -149,7 +150,7 @@ void sim_host_propose(void *context,
 }
 
 /* As take_leave() in serve/replicas.c. */
-static void leave(struct sim_server *server,
+static void leave(struct sim_loop *loop,
                   const struct sim_tablet *tablet,
                   const struct proposed *proposed)
 {
@@ -157,20 +158,20 @@ static void leave(struct sim_server *server,
     bool converts = false;
     for (int i = 0; i < 3; i++) {
         converts = (heirs[i] != 0 &&
-                    host_convert(server->peers.host, sim_stored(tablet), heirs[i], NULL)) ||
+                    host_convert(loop->host, sim_stored(tablet), heirs[i], NULL)) ||
                    converts;
     }
     if (!converts) {
-        host_gone(server->peers.host, sim_stored(tablet));
+        host_gone(loop->host, sim_stored(tablet));
     } else {
-        sim_sync_hurry(server); /* what the heirs' configurations are */
+        sim_sync_hurry(loop->server); /* what the heirs' configurations are */
     }
 }
 
-static void take_proposed(struct sim_server *server, const struct proposed *proposed)
+static void take_proposed(struct sim_loop *loop, const struct proposed *proposed)
 {
-    struct host *host = server->peers.host;
-    const struct sim_tablet *tablet = sim_store_find(&server->store, proposed->tablet);
+    struct host *host = loop->host;
+    const struct sim_tablet *tablet = sim_store_find(&loop->store, proposed->tablet);
     if (tablet == NULL) {
         return;
     }
@@ -182,7 +183,7 @@ static void take_proposed(struct sim_server *server, const struct proposed *prop
             host_told(host, sim_stored(tablet), &proposed->configuration, false);
         }
     } else {
-        leave(server, tablet, proposed);
+        leave(loop, tablet, proposed);
     }
 }
 
@@ -206,7 +207,9 @@ bool sim_host_proposed(struct sim_server *server, const struct sim_message *mess
         return true;
     }
     for (size_t i = 0; head.status == STATUS_OK && i < response.answer_count; i++) {
-        take_proposed(server, &response.answers[i]);
+        for (uint32_t k = 0; k < server->loop_count; k++) { /* one of them has asked */
+            take_proposed(server->loops[k], &response.answers[i]);
+        }
     }
     return true;
 }

@@ -134,10 +134,12 @@ bool lanes_send(struct lanes *lanes,
     if (sim_buggify(server->sim, SIM_SITE_OUTBOX_FULL)) {
         return false;
     }
-    if (batch->size_bytes > 0 && peers->batch_stores[to.server] != to.store) {
+    if (batch->size_bytes > 0 && (peers->batch_stores[to.server] != to.store ||
+                                  peers->batch_from[to.server] != from_store)) {
         send_batch(server, to.server);
     }
     if (batch->size_bytes == 0) {
+        peers->batch_from[to.server] = from_store;
         peers->batch_stores[to.server] = to.store;
         replica_batch_begin(&(struct replica_batch_head){.from = {server->node, from_store},
                                                          .incarnation = server->disk->incarnation,
@@ -211,6 +213,14 @@ static void send_beacon(struct sim_server *server, const struct lease_effect *ef
                      is_beacon ? FRAME_REQUEST : FRAME_RESPONSE, METHOD_BEACON, 0, &out);
 }
 
+/* Leases are of pairs of servers: all stores hear. */
+static void hear(const struct sim_server *server, const struct lease_effect *effect)
+{
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        host_hear(server->loops[i]->host, effect);
+    }
+}
+
 static void perform(struct sim_server *server, const struct lease_effect *effect)
 {
     struct lease_end *end = &server->peers.ends[effect->peer];
@@ -230,7 +240,7 @@ static void perform(struct sim_server *server, const struct lease_effect *effect
             break;
         }
         atomic_store(&end->until_ns, 0);
-        host_hear(server->peers.host, effect);
+        hear(server, effect);
         break;
     case LEASE_EFFECT_NOT_GIVEN:
     case LEASE_EFFECT_SHORTENED:
@@ -241,7 +251,7 @@ static void perform(struct sim_server *server, const struct lease_effect *effect
     case LEASE_EFFECT_EXCEPTED_BY_PEER:
     case LEASE_EFFECT_EXCEPTED:
     case LEASE_EFFECT_SILENT:
-        host_hear(server->peers.host, effect);
+        hear(server, effect);
         break;
     }
 }

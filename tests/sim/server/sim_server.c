@@ -15,29 +15,36 @@ void sim_server_add_order(struct sim_tablet *tablet)
     tablet->context = order;
 }
 
+void sim_server_add_tablet(struct sim_tablet *tablet)
+{
+    sim_server_add_order(tablet);
+    sim_served_add(tablet);
+}
+
 static void on_committed(void *context, struct sim_tablet *tablet, uint64_t sequence)
 {
-    const struct sim_server *server = context;
+    const struct sim_loop *loop = context;
     if (tablet->copy.hosted != NULL) {
-        host_on_committed(server->peers.host, sim_stored(tablet), sequence);
+        host_on_committed(loop->host, sim_stored(tablet), sequence);
     } else {
-        sim_write_committed(context, tablet, sequence);
+        sim_write_committed(loop->server, tablet, sequence);
     }
 }
 
 static void on_created(void *context, struct sim_tablet *tablet)
 {
-    struct sim_server *server = context;
-    sim_server_add_order(tablet);
+    const struct sim_loop *loop = context;
     if (tablet->replicated) {
-        sim_host_add(server, tablet);
+        sim_host_add(loop, tablet);
     }
-    sim_sync_hurry(server);
+    sim_server_add_tablet(tablet);
+    served_map_expect_no_more(loop->server->served, tablet->tablet);
+    sim_sync_hurry(loop->server);
 }
 
 static const struct table *schema_of(void *context, uint64_t table)
 {
-    return sim_server_schema(context, table);
+    return sim_server_schema(((const struct sim_loop *)context)->server, table);
 }
 
 static void on_split(void *context,
@@ -45,12 +52,21 @@ static void on_split(void *context,
                      struct sim_tablet *left,
                      struct sim_tablet *right)
 {
-    struct sim_server *server = context;
+    struct sim_server *server = ((const struct sim_loop *)context)->server;
     sim_write_was_split(server, parent, left, right);
     sim_sync_hurry(server);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
+
+static struct sim_loop *create_loop(struct sim_server *server)
+{
+    struct sim_loop *loop = memory_allocate_zeroed(1, sizeof *loop);
+    ASSERT(loop != NULL);
+    loop->server = server;
+    ASSERT(row_lock_table_create(&loop->locks) == STATUS_OK);
+    return loop;
+}
 
 struct sim_server *sim_server_create(struct sim *sim, uint32_t node, struct sim_server_disk *disk)
 {
@@ -68,7 +84,10 @@ struct sim_server *sim_server_create(struct sim *sim, uint32_t node, struct sim_
         server->sync_next = (disk->incarnation + 1) << 32;
     }
     arena_init(&server->arena, ARENA_BLOCK_BYTES, SIZE_MAX);
-    ASSERT(row_lock_table_create(&server->locks) == STATUS_OK);
+    for (uint32_t i = 0; i < disk->store_count; i++) {
+        server->loops[server->loop_count++] = create_loop(server);
+    }
+    ASSERT(served_map_create(&server->served) == STATUS_OK);
     ASSERT(assignment_list_create(&server->assignments) == STATUS_OK);
     ASSERT(location_map_create(&server->locations) == STATUS_OK);
     return server;
@@ -79,14 +98,19 @@ void sim_server_begin_step(struct sim_server *server, struct sim_effects *effect
     arena_reset(&server->arena);
     sim_seam_enter(server);
     server->effects = effects;
-    server->clock = sim_store_next_clock(&server->store, sim_wall_us(server->sim, server->node));
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        struct sim_loop *loop = server->loops[i];
+        loop->clock = sim_store_next_clock(&loop->store, sim_wall_us(server->sim, server->node));
+    }
 }
 
 void sim_server_end_step(struct sim_server *server)
 {
     sim_write_end(server);
-    if (sim_buggify(server->sim, SIM_SITE_FLUSH_AT_ONCE)) {
-        sim_store_flush_some(&server->store);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        if (sim_buggify(server->sim, SIM_SITE_FLUSH_AT_ONCE)) {
+            sim_store_flush_some(&server->loops[i]->store);
+        }
     }
     if (server->sync_request == 0 && sim_buggify(server->sim, SIM_SITE_SYNC_HURRIED)) {
         sim_sync_hurry(server);
@@ -96,7 +120,9 @@ void sim_server_end_step(struct sim_server *server)
         sim_host_end_step(server);
     }
     sim_answer_send(server);
-    sim_store_want(&server->store, server->effects);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        sim_store_want(&server->loops[i]->store, server->effects);
+    }
     server->effects = NULL;
 }
 
@@ -106,9 +132,10 @@ static void set_flush_timer(struct sim_server *server)
     sim_effects_timer(server->effects, SIM_TIMER_FLUSH, interval_ns);
 }
 
-void sim_server_start(struct sim_server *server, struct sim_effects *effects)
+static void open_store(struct sim_server *server, uint32_t index)
 {
-    const struct sim_store_callbacks callbacks = {server,
+    struct sim_loop *loop = server->loops[index];
+    const struct sim_store_callbacks callbacks = {loop,
                                                   on_committed,
                                                   on_created,
                                                   on_split,
@@ -120,22 +147,35 @@ void sim_server_start(struct sim_server *server, struct sim_effects *effects)
                                                   sim_host_on_taught,
                                                   sim_host_on_commits};
     struct error error = {.status = STATUS_OK};
-
-    server->disk->incarnation++;
-    if (sim_store_open(&server->store, server->sim, server->node, &server->disk->store, &callbacks,
-                       &error) != STATUS_OK) {
+    if (sim_store_open(&loop->store, server->sim, server->node, index, &server->disk->stores[index],
+                       &callbacks, &error) != STATUS_OK) {
         sim_fail(server->sim, "server %u cannot recover: %s", server->node, error.text);
     }
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        if (!server->store.tablets[i]->hidden) {
-            sim_server_add_order(server->store.tablets[i]);
+}
+
+static void serve_all(const struct sim_loop *loop)
+{
+    for (uint32_t i = 0; i < loop->store.tablet_count; i++) {
+        if (!loop->store.tablets[i]->hidden) {
+            sim_server_add_tablet(loop->store.tablets[i]);
         }
+    }
+}
+
+void sim_server_start(struct sim_server *server, struct sim_effects *effects)
+{
+    server->disk->incarnation++;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        open_store(server, i);
     }
     sim_server_begin_step(server, effects);
     sim_sync_load_schemas(server);
     if (server->replicates) {
         sim_host_start(server);
         sim_rot_expect_scrub(server);
+    }
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        serve_all(server->loops[i]);
     }
     sim_sync_hurry(server);
     set_flush_timer(server);
@@ -150,25 +190,36 @@ static void release_locks(struct sim_server *server)
         for (size_t i = 0; i < batch->request.operation_count; i++) {
             struct sim_work *work = &batch->works[i];
             while (work->evaluation != 0 &&
-                   row_lock_is_held(server->locks, work->tablet, work->operation->row) &&
-                   row_lock_next(server->locks, work->tablet, work->operation->row) != NULL) {
+                   row_lock_is_held(work->loop->locks, work->tablet, work->operation->row) &&
+                   row_lock_next(work->loop->locks, work->tablet, work->operation->row) != NULL) {
             }
         }
+    }
+}
+
+static void forget_orders(struct sim_loop *loop)
+{
+    row_lock_table_destroy(loop->locks);
+    for (uint32_t i = 0; i < loop->store.tablet_count; i++) {
+        memory_free(loop->store.tablets[i]->context);
     }
 }
 
 void sim_server_kill(struct sim_server *server, bool power_cut)
 {
     release_locks(server);
-    row_lock_table_destroy(server->locks);
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        memory_free(server->store.tablets[i]->context);
+    served_map_destroy(server->served);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        forget_orders(server->loops[i]);
     }
     if (server->replicates) {
         sim_seam_enter(server);
         sim_host_destroy(server);
     }
-    sim_store_kill(&server->store, power_cut);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        sim_store_kill(&server->loops[i]->store, power_cut);
+        memory_free(server->loops[i]);
+    }
     sim_answer_destroy_all(server);
     sim_sync_destroy(server);
     assignment_list_destroy(server->assignments);
@@ -210,7 +261,7 @@ static void say_hello(struct sim_server *server, const struct sim_message *messa
     }
     hello_ack_encode(&(struct hello_ack){.version = WIRE_VERSION,
                                          .process = server->node,
-                                         .now_us = hlc_to_us(server->clock)},
+                                         .now_us = hlc_to_us(server->loops[0]->clock)},
                      &out);
     sim_effects_send(server->effects, message->from, FRAME_HELLO_ACK, (enum method)0,
                      message->request, &out);
@@ -262,7 +313,9 @@ void sim_server_on_timer(struct sim_server *server, uint64_t number, struct sim_
         }
         break;
     case SIM_TIMER_FLUSH:
-        sim_store_flush_some(&server->store);
+        for (uint32_t i = 0; i < server->loop_count; i++) {
+            sim_store_flush_some(&server->loops[i]->store);
+        }
         set_flush_timer(server);
         break;
     case SIM_TIMER_PEERS:
@@ -280,7 +333,7 @@ void sim_server_on_timer(struct sim_server *server, uint64_t number, struct sim_
         sim_upkeep_look(server);
         break;
     case SIM_TIMER_COLLECTED:
-        sim_upkeep_append(server);
+        sim_upkeep_append(server, number / SIM_TIMER_KINDS);
         break;
     case SIM_TIMER_EVALUATION:
         work = find_evaluation(server, number / SIM_TIMER_KINDS);
@@ -294,17 +347,21 @@ void sim_server_on_timer(struct sim_server *server, uint64_t number, struct sim_
     sim_server_end_step(server);
 }
 
-void sim_server_on_log_synced(struct sim_server *server, struct sim_effects *effects)
+void sim_server_on_log_synced(struct sim_server *server,
+                              uint64_t store,
+                              struct sim_effects *effects)
 {
     sim_server_begin_step(server, effects);
-    sim_store_log_synced(&server->store);
+    sim_store_log_synced(&server->loops[store]->store);
     sim_server_end_step(server);
 }
 
-void sim_server_on_base_committed(struct sim_server *server, struct sim_effects *effects)
+void sim_server_on_base_committed(struct sim_server *server,
+                                  uint64_t store,
+                                  struct sim_effects *effects)
 {
     sim_server_begin_step(server, effects);
-    sim_store_base_committed(&server->store);
+    sim_store_base_committed(&server->loops[store]->store);
     sim_server_end_step(server);
 }
 
@@ -316,8 +373,10 @@ void sim_server_on_leave(struct sim_server *server, struct sim_effects *effects)
 
 void sim_server_check(struct sim_server *server)
 {
-    sim_store_check(&server->store);
-    if (server->replicates && server->sim->planted == SIM_PLANTED_NONE) {
-        host_check(server->peers.host);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        sim_store_check(&server->loops[i]->store);
+        if (server->replicates && server->sim->planted == SIM_PLANTED_NONE) {
+            host_check(server->loops[i]->host);
+        }
     }
 }

@@ -1,20 +1,19 @@
 /*
- * A simulated tablet server: production's decisions (assignment, row locks, exactly-once records,
- * mutation rules, location map) around the simulated store, with the write order of production's store loop.
+ * A simulated tablet server: production's decisions (assignment, served map, row locks, exactly-once records,
+ * mutation rules, location map) around the simulated stores, with the write order of production's store loop.
  *
  *   sim_server_step(server, event, effects)
  *
- * The disk outlives the server: it is made with the world, the server with each start.
+ * The disks outlive the server: they are made with the world, the server with each start.
  */
 #ifndef TESTS_SIM_SERVER_SIM_SERVER_H
 #define TESTS_SIM_SERVER_SIM_SERVER_H
 
 #include "tabletserver/serve/sync/location_map.h"
 #include "tabletserver/tablet/assignment.h"
-#include "tabletserver/tablet/row_lock.h"
 #include "tests/sim/server/sim_host.h"
+#include "tests/sim/server/sim_loop.h"
 #include "tests/sim/sim.h"
-#include "tests/sim/store/sim_store.h"
 
 #define SIM_SCHEMAS_MAX 64
 #define SIM_GATHER_MAX  64
@@ -23,7 +22,8 @@ struct sim_server_disk {
     uint64_t incarnation;
     int64_t noted_grace_ns; /* 0 = none is noted */
     struct buffer schemas;  /* what the schema cache keeps: encoded tables, each with its size */
-    struct sim_store_disk store;
+    uint32_t store_count;
+    struct sim_store_disk stores[SIM_STORES_MAX];
 };
 
 struct sim_batch;
@@ -34,9 +34,10 @@ struct sim_work {
     struct sim_batch *batch;
     const struct operation *operation;
     uint64_t sequence;
-    uint64_t tablet;     /* EVALUATING: whose row is locked */
-    uint64_t evaluation; /* number; 0 = not evaluating */
-    uint64_t reign;      /* of the tablet, when it began to be evaluated */
+    uint64_t tablet;       /* EVALUATING: whose row is locked, */
+    struct sim_loop *loop; /* and of which store's */
+    uint64_t evaluation;   /* number; 0 = not evaluating */
+    uint64_t reign;        /* of the tablet, when it began to be evaluated */
     bool duplicate;
     uint64_t asked; /* READ: before it is (sim_confirm.h); 0 = not yet, or it need not be */
     struct bytes result;
@@ -82,11 +83,11 @@ struct sim_server {
     uint32_t node;
     struct sim_server_disk *disk;
     struct sim_effects *effects; /* of the step under way */
-    struct sim_store store;
-    struct row_lock_table *locks;
+    struct sim_loop *loops[SIM_STORES_MAX];
+    uint32_t loop_count;
+    struct served_map *served;
     struct sim_batch *batches;
     struct arena arena; /* of the step */
-    uint64_t clock;     /* of the step */
     uint64_t evaluation_next;
 
     struct assignment_list *assignments;
@@ -117,8 +118,12 @@ void sim_server_on_message(struct sim_server *server,
                            const struct sim_message *message,
                            struct sim_effects *effects);
 void sim_server_on_timer(struct sim_server *server, uint64_t number, struct sim_effects *effects);
-void sim_server_on_log_synced(struct sim_server *server, struct sim_effects *effects);
-void sim_server_on_base_committed(struct sim_server *server, struct sim_effects *effects);
+void sim_server_on_log_synced(struct sim_server *server,
+                              uint64_t store,
+                              struct sim_effects *effects);
+void sim_server_on_base_committed(struct sim_server *server,
+                                  uint64_t store,
+                                  struct sim_effects *effects);
 /* A round, of one that is to end. */
 void sim_server_on_leave(struct sim_server *server, struct sim_effects *effects);
 void sim_server_check(struct sim_server *server);
@@ -148,6 +153,8 @@ const struct table *sim_server_schema(const struct sim_server *server, uint64_t 
 const struct location *sim_server_locate(struct sim_server *server,
                                          uint64_t table,
                                          struct bytes row);
+/* It is served from now on. */
+void sim_server_add_tablet(struct sim_tablet *tablet);
 void sim_server_add_order(struct sim_tablet *tablet);
 
 /* sim_write.c: the write order. */
@@ -204,8 +211,8 @@ void sim_sync_load_schemas(struct sim_server *server);
 void sim_upkeep_start(struct sim_server *server);
 /* Garbage collection's look at each tablet. */
 void sim_upkeep_look(struct sim_server *server);
-/* What it found is deleted. */
-void sim_upkeep_append(struct sim_server *server);
+/* What it found in that store is deleted. */
+void sim_upkeep_append(struct sim_server *server, uint64_t index);
 void sim_sync_hurry(struct sim_server *server);
 void sim_sync_destroy(struct sim_server *server);
 

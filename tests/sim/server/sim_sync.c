@@ -45,35 +45,65 @@ static void describe_replica(struct serving_view view, struct held_tablet *table
     tablet->damaged = view.damaged;
 }
 
+static void describe(const struct sim_server *server,
+                     const struct sim_tablet *tablet,
+                     struct held_tablet *ret_held)
+{
+    uint64_t limit = assignment_soft_limit_bytes(server->assignments, tablet->tablet);
+    bool as_first = server->sim->planted == SIM_PLANTED_REPORTED_AS_FIRST_STORES;
+    *ret_held = (struct held_tablet){
+        .tablet = tablet->tablet,
+        .store = as_first ? server->disk->stores[0].number : tablet->store->disk->number,
+        .state = HELD_SERVING,
+        .size_bytes = sim_rows_size_bytes(&tablet->committed_rows),
+    };
+    if (tablet->copy.hosted != NULL) {
+        describe_replica(serving_look(host_serving(sim_stored(tablet))), ret_held);
+    }
+    bool decides = ret_held->role == HELD_AS_UNKNOWN || ret_held->role == HELD_AS_PRIMARY;
+    struct bytes middle = sim_tablet_middle(tablet);
+    if (decides && limit > 0 && ret_held->size_bytes > limit && middle.size_bytes > 0) {
+        ret_held->wants_split = true;
+        ret_held->split_row = middle;
+    }
+}
+
+/* How many tablets there are in all stores at most. */
+static size_t held_max(const struct sim_server *server)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        count += server->loops[i]->store.tablet_count;
+    }
+    return count;
+}
+
 static struct held_tablet *describe_held(struct sim_server *server, size_t *ret_count)
 {
-    struct held_tablet *held = arena_allocate_array(&server->arena, server->store.tablet_count + 1,
+    struct held_tablet *held = arena_allocate_array(&server->arena, held_max(server) + 1,
                                                     sizeof *held);
     *ret_count = 0;
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        const struct sim_tablet *tablet = server->store.tablets[i];
-        if (!sim_tablet_is_held(tablet)) {
-            continue;
-        }
-        uint64_t limit = assignment_soft_limit_bytes(server->assignments, tablet->tablet);
-        struct held_tablet *one = &held[(*ret_count)++];
-        *one = (struct held_tablet){
-            .tablet = tablet->tablet,
-            .store = server->disk->store.number,
-            .state = HELD_SERVING,
-            .size_bytes = sim_rows_size_bytes(&tablet->committed_rows),
-        };
-        if (tablet->copy.hosted != NULL) {
-            describe_replica(serving_look(host_serving(sim_stored(tablet))), one);
-        }
-        bool decides = one->role == HELD_AS_UNKNOWN || one->role == HELD_AS_PRIMARY;
-        struct bytes middle = sim_tablet_middle(tablet);
-        if (decides && limit > 0 && one->size_bytes > limit && middle.size_bytes > 0) {
-            one->wants_split = true;
-            one->split_row = middle;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        const struct sim_store *store = &server->loops[i]->store;
+        for (uint32_t k = 0; k < store->tablet_count; k++) {
+            if (sim_tablet_is_held(store->tablets[k])) {
+                describe(server, store->tablets[k], &held[(*ret_count)++]);
+            }
         }
     }
     return held;
+}
+
+static struct store_information *describe_stores(struct sim_server *server)
+{
+    struct store_information *stores = arena_allocate_array(&server->arena, server->loop_count,
+                                                            sizeof *stores);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        stores[i] = (struct store_information){.number = server->disk->stores[i].number,
+                                               .folder = bytes_of_text("data"),
+                                               .free_bytes = UINT64_C(1) << 40};
+    }
+    return stores;
 }
 
 /* One that is silent for long may be down, cut off, or stopped. */
@@ -93,9 +123,6 @@ void sim_sync_ask(struct sim_server *server)
 {
     char address[32];
     struct buffer out = BUFFER_INIT;
-    struct store_information store = {.number = server->disk->store.number,
-                                      .folder = bytes_of_text("data"),
-                                      .free_bytes = UINT64_C(1) << 40};
     if (sim_buggify(server->sim, SIM_SITE_SYNC_ANEW)) {
         server->known_version = 0;
         server->known_generation = 0;
@@ -105,8 +132,8 @@ void sim_sync_ask(struct sim_server *server)
                    .zone = bytes_of_text("a"),
                    .incarnation = server->disk->incarnation,
                    .alive = true,
-                   .stores = &store,
-                   .store_count = 1},
+                   .stores = describe_stores(server),
+                   .store_count = server->loop_count},
         .known_version = server->known_version,
         .known_generation = server->known_generation,
         .full = true,
@@ -236,14 +263,42 @@ static void take_tablets(struct sim_server *server, const struct sync_response *
     }
 }
 
+/* Of the store that is meant.  Planted: a removal is the first one's that has the tablet. */
+static struct sim_loop *loop_of_action(const struct sim_server *server,
+                                       const struct assignment_action *action)
+{
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        if (server->sim->planted == SIM_PLANTED_REMOVED_FROM_FIRST_STORE &&
+            action->kind == ASSIGNMENT_DROP &&
+            sim_store_find(&server->loops[i]->store, action->tablet) != NULL) {
+            return server->loops[i];
+        }
+    }
+    return sim_loop_of_store(server, action->store);
+}
+
+static bool may_be_made(struct sim_server *server, const struct assignment_action *action)
+{
+    const struct location *location = &action->assigned->location;
+    struct store_tablet_descriptor tablet = {
+        .tablet = action->tablet, .table = location->table, .range = location->range};
+    return server->replicates || served_map_expect(server->served, &tablet);
+}
+
 static void perform(struct sim_server *server, const struct assignment_action *action)
 {
-    struct sim_tablet *tablet = sim_store_find(&server->store, action->tablet);
+    struct sim_loop *loop = loop_of_action(server, action);
+    struct sim_tablet *tablet = loop == NULL ? NULL : sim_store_find(&loop->store, action->tablet);
+    if (loop == NULL) {
+        return; /* a disk that is no more */
+    }
     switch (action->kind) {
     case ASSIGNMENT_CREATE:
-        sim_store_create(&server->store, action->tablet, action->assigned->location.table,
-                         action->as_learner ? 0 : action->assigned->location.configuration,
-                         &action->assigned->location.range, server->replicates);
+        if (may_be_made(server, action)) {
+            sim_store_create(&loop->store, action->tablet, action->assigned->location.table,
+                             action->as_learner ? 0 : action->assigned->location.configuration,
+                             &action->assigned->location.range, server->replicates);
+        }
         break;
     case ASSIGNMENT_SPLIT:
         if (tablet != NULL) {
@@ -253,12 +308,12 @@ static void perform(struct sim_server *server, const struct assignment_action *a
         }
         break;
     case ASSIGNMENT_DROP:
-        if (tablet != NULL && sim_host_may_remove(server, tablet, action)) {
+        if (tablet != NULL && sim_host_may_remove(tablet, action)) {
             sim_write_drop(server, tablet);
         }
         break;
     case ASSIGNMENT_CONVERT:
-        sim_host_convert(server, action);
+        sim_host_convert(loop, action);
         break;
     case ASSIGNMENT_MISSING:
         sim_trace(server->sim, "server %u: tablet %llu is missing", server->node,
@@ -267,25 +322,44 @@ static void perform(struct sim_server *server, const struct assignment_action *a
     }
 }
 
-static void match_assignments(struct sim_server *server)
+/* Planted: a copy that was let go knows of no version, so it may be the one that is meant. */
+static uint64_t version_of(const struct sim_server *server, const struct sim_tablet *tablet)
 {
-    struct assignment_held *held = arena_allocate_array(
-        &server->arena, server->store.tablet_count + 1, sizeof *held);
-    struct assignment_action *actions = NULL;
-    size_t held_count = 0;
-    size_t action_count = 0;
+    if (tablet->copy.hosted == NULL) {
+        return 0;
+    }
+    struct serving_view view = serving_look(host_serving(sim_stored(tablet)));
+    bool hides = server->sim->planted == SIM_PLANTED_NONE_MADE_BESIDE &&
+                 view.role == REPLICA_OUTSIDER;
+    return hides ? 0 : view.version;
+}
 
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        const struct sim_tablet *tablet = server->store.tablets[i];
-        if (sim_tablet_is_held(tablet)) {
-            held[held_count++] = (struct assignment_held){
-                .tablet = tablet->tablet,
-                .store = server->disk->store.number,
-                .version = tablet->copy.hosted != NULL
-                               ? serving_look(host_serving(sim_stored(tablet))).version
-                               : 0};
+static struct assignment_held *collect_held(struct sim_server *server, size_t *ret_count)
+{
+    struct assignment_held *held = arena_allocate_array(&server->arena, held_max(server) + 1,
+                                                        sizeof *held);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        const struct sim_store *store = &server->loops[i]->store;
+        for (uint32_t k = 0; k < store->tablet_count; k++) {
+            const struct sim_tablet *tablet = store->tablets[k];
+            if (sim_tablet_is_held(tablet)) {
+                held[(*ret_count)++] = (struct assignment_held){
+                    .tablet = tablet->tablet,
+                    .store = store->disk->number,
+                    .version = version_of(server, tablet)};
+            }
         }
     }
+    return held;
+}
+
+static void match_assignments(struct sim_server *server)
+{
+    size_t held_count = 0;
+    struct assignment_held *held = collect_held(server, &held_count);
+    struct assignment_action *actions = NULL;
+    size_t action_count = 0;
+
     ASSERT(assignment_decide(server->assignments, held, held_count, &server->arena, &actions,
                              &action_count) == STATUS_OK);
     for (size_t i = 0; i < action_count; i++) {

@@ -43,9 +43,8 @@ static bool is_open(const struct sim_tablet *tablet)
 }
 
 /* What gives out may be the end of a reign, and a tablet may be another one after it. */
-void sim_upkeep_look(struct sim_server *server)
+static void look(struct sim_server *server, struct sim_store *store)
 {
-    struct sim_store *store = &server->store;
     bool found = false;
     for (uint32_t i = 0; i < store->tablet_count && trusts_clock(server); i++) {
         struct sim_tablet *tablet = store->tablets[i];
@@ -58,15 +57,22 @@ void sim_upkeep_look(struct sim_server *server)
         found = sim_collect_find(store, tablet, schema, wall_us(server)) || found;
     }
     if (found) {
-        sim_effects_timer(server->effects, SIM_TIMER_COLLECTED,
+        sim_effects_timer(server->effects, store->index * SIM_TIMER_KINDS + SIM_TIMER_COLLECTED,
                           sim_about_ns(server->sim, server->sim->rules.append_mean_ns));
+    }
+}
+
+void sim_upkeep_look(struct sim_server *server)
+{
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        look(server, &server->loops[i]->store);
     }
     sim_upkeep_start(server);
 }
 
-void sim_upkeep_append(struct sim_server *server)
+void sim_upkeep_append(struct sim_server *server, uint64_t index)
 {
-    struct sim_store *store = &server->store;
+    struct sim_store *store = &server->loops[index]->store;
     struct sim_tablet *tablet = sim_store_find(store, store->collection.tablet);
     ASSERT(store->collection.full);
     store->collection.full = false;

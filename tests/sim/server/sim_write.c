@@ -58,7 +58,8 @@ static bool is_new(struct sim_server *server, struct sim_tablet *tablet, struct 
     uint64_t sequence = 0;
 
     work->tablet = tablet->tablet;
-    switch (dedupe_check(tablet->dedupe, &identity, server->clock, &result, &sequence)) {
+    work->loop = sim_loop_of(tablet);
+    switch (dedupe_check(tablet->dedupe, &identity, work->loop->clock, &result, &sequence)) {
     case DEDUPE_NEW:
         return true;
     case DEDUPE_PENDING:
@@ -100,7 +101,7 @@ static void give_out(struct sim_server *server,
     uint64_t reign = tablet->reign; /* it may end with this very entry: nobody waits for it then */
     record_encode_write(write, &payload);
     order->gathered_count = 0;
-    enum status status = sim_store_give_out(&server->store, tablet, RECORD_WRITE,
+    enum status status = sim_store_give_out(tablet->store, tablet, RECORD_WRITE,
                                             buffer_bytes(&payload), clock, &sequence);
     buffer_deinit(&payload);
     for (uint32_t i = 0; i < count; i++) {
@@ -122,13 +123,13 @@ static void flush(struct sim_server *server, struct sim_tablet *tablet)
     if (order->gathered_count == 0) {
         return;
     }
-    uint64_t clock = sim_store_next_clock(&server->store, sim_wall_us(server->sim, server->node));
+    uint64_t clock = sim_store_next_clock(tablet->store, sim_wall_us(server->sim, server->node));
     uint64_t sequence = 0;
     if (tablet->replicated) {
         give_out(server, tablet, &write, clock);
         return;
     }
-    sequence = sim_store_append_write(&server->store, tablet, &write, clock);
+    sequence = sim_store_append_write(tablet->store, tablet, &write, clock);
     for (uint32_t i = 0; i < order->gathered_count; i++) {
         pend(server, order, order->gathered_works[i], sequence);
     }
@@ -184,7 +185,7 @@ static void resolve_and_gather(struct sim_server *server,
 
     if (mutation_count > 0 || work->operation->kind == OPERATION_MUTATE) {
         status = mutation_resolve(schema, work->operation->row, mutations, mutation_count,
-                                  hlc_to_us(server->clock), &work->batch->arena, &changes,
+                                  hlc_to_us(work->loop->clock), &work->batch->arena, &changes,
                                   &change_count, &error);
     }
     if (status == STATUS_OK) {
@@ -236,7 +237,8 @@ static void start_write(struct sim_server *server,
         return;
     }
     if (!locked && server->sim->planted != SIM_PLANTED_NO_ROW_LOCK) {
-        ASSERT(row_lock_acquire(server->locks, tablet->tablet, work->operation->row) == STATUS_OK);
+        ASSERT(row_lock_acquire(work->loop->locks, tablet->tablet, work->operation->row) ==
+               STATUS_OK);
         order->locks++;
     }
     if (server->sim->planted == SIM_PLANTED_NO_ROW_LOCK) {
@@ -259,7 +261,7 @@ static void give_out_drop(struct sim_server *server,
     uint64_t sequence = 0;
     uint64_t reign = tablet->reign;
     record_encode_drop_range(drop, &payload);
-    enum status status = sim_store_give_out(&server->store, tablet, RECORD_DROP_RANGE,
+    enum status status = sim_store_give_out(tablet->store, tablet, RECORD_DROP_RANGE,
                                             buffer_bytes(&payload), clock, &sequence);
     buffer_deinit(&payload);
     if (status == STATUS_OK && tablet->reign == reign) {
@@ -282,13 +284,13 @@ static void append_drop_range(struct sim_server *server,
         sim_answer_complete(work);
         return;
     }
-    uint64_t clock = sim_store_next_clock(&server->store, sim_wall_us(server->sim, server->node));
+    uint64_t clock = sim_store_next_clock(tablet->store, sim_wall_us(server->sim, server->node));
     if (tablet->replicated) {
         give_out_drop(server, tablet, work, &drop, clock);
         return;
     }
     pend(server, sim_order_of(tablet), work,
-         sim_store_append_drop_range(&server->store, tablet, &drop, clock));
+         sim_store_append_drop_range(tablet->store, tablet, &drop, clock));
 }
 
 static void defer(struct sim_order *order, struct sim_work *work)
@@ -334,13 +336,14 @@ static void finish_drop(struct sim_server *server, struct sim_tablet *tablet)
     flush(server, tablet);
     struct sim_work *pending = order->pending_first;
     struct sim_work *deferred = take_deferred(order);
+    sim_served_replace((const struct sim_tablet *const[]){tablet}, 1, NULL, 0);
     fail_list(pending);
     fail_list(deferred);
     memory_free(order);
     if (tablet->replicated) {
-        sim_host_remove(server, tablet);
+        sim_host_remove(tablet);
     }
-    sim_store_drop(&server->store, tablet);
+    sim_store_drop(tablet->store, tablet);
 }
 
 /* A barrier goes ahead once no row of its tablet is locked.  The tablet may be gone after it. */
@@ -355,12 +358,12 @@ static void try_barrier(struct sim_server *server, struct sim_tablet *tablet)
         return;
     }
     if (order->split_wanted) {
-        uint64_t clock = sim_store_next_clock(&server->store,
+        uint64_t clock = sim_store_next_clock(tablet->store,
                                               sim_wall_us(server->sim, server->node));
         flush(server, tablet);
         order->split_wanted = false;
-        clock = sim_store_next_clock(&server->store, (int64_t)(clock >> HLC_COUNTER_BITS));
-        (void)sim_store_append_split(&server->store, tablet, &order->split, clock);
+        clock = sim_store_next_clock(tablet->store, (int64_t)(clock >> HLC_COUNTER_BITS));
+        (void)sim_store_append_split(tablet->store, tablet, &order->split, clock);
         return; /* blocked until it is committed */
     }
     if (tablet->splitting) {
@@ -408,15 +411,15 @@ void sim_write_drop(struct sim_server *server, struct sim_tablet *tablet)
 static void order_write(struct sim_server *server, struct sim_tablet *tablet, struct sim_work *work)
 {
     struct sim_order *order = sim_order_of(tablet);
+    struct row_lock_table *locks = sim_loop_of(tablet)->locks;
     struct error error = {.status = STATUS_OK};
 
     if (server->sim->now_ns > work->batch->deadline_ns) {
         sim_answer_fail(work, STATUS_DEADLINE_EXCEEDED, "the deadline passed");
     } else if (row_key_check(work->operation->row, &error) != STATUS_OK) {
         sim_answer_fail(work, error.status, error.text);
-    } else if (order->locks > 0 &&
-               row_lock_is_held(server->locks, tablet->tablet, work->operation->row)) {
-        row_lock_wait(server->locks, tablet->tablet, work->operation->row, &work->waiter);
+    } else if (order->locks > 0 && row_lock_is_held(locks, tablet->tablet, work->operation->row)) {
+        row_lock_wait(locks, tablet->tablet, work->operation->row, &work->waiter);
     } else {
         start_write(server, tablet, work, false);
     }
@@ -429,8 +432,7 @@ static void route(struct sim_server *server, struct sim_work *work)
         sim_answer_read(server, work);
         return;
     }
-    struct sim_tablet *tablet = sim_store_find_row(&server->store, operation->table,
-                                                   operation->row);
+    struct sim_tablet *tablet = sim_served_find(server, operation->table, operation->row);
     if (tablet == NULL || sim_server_schema(server, operation->table) == NULL) {
         sim_answer_redirect(server, work);
         return;
@@ -457,9 +459,12 @@ void sim_write_take(struct sim_server *server, struct sim_batch *batch)
 
 void sim_write_end(struct sim_server *server)
 {
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        if (server->store.tablets[i]->context != NULL) {
-            flush(server, server->store.tablets[i]);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        const struct sim_store *store = &server->loops[i]->store;
+        for (uint32_t k = 0; k < store->tablet_count; k++) {
+            if (store->tablets[k]->context != NULL) {
+                flush(server, store->tablets[k]);
+            }
         }
     }
 }
@@ -493,7 +498,7 @@ static enum status modify(struct sim_server *server,
         current = (struct rmw_current){true, cell->timestamp_us,
                                        bytes_of(cell->value, cell->value_bytes)};
     }
-    status = rmw_apply(schema, &operation->rules[0], &current, hlc_to_us(server->clock), arena,
+    status = rmw_apply(schema, &operation->rules[0], &current, hlc_to_us(work->loop->clock), arena,
                        change, ret_error);
     if (status == STATUS_OK) {
         row_block_writer_init(&writer, &rows);
@@ -546,15 +551,17 @@ static void route_evaluated(struct sim_server *server, struct sim_work *work, st
     if (server->sim->planted == SIM_PLANTED_NO_ROW_LOCK) {
         return;
     }
-    for (struct row_waiter *waiter = row_lock_next(server->locks, tablet, row); waiter != NULL;
-         waiter = row_lock_next(server->locks, tablet, row)) {
+    struct row_lock_table *locks = work->loop->locks;
+    for (struct row_waiter *waiter = row_lock_next(locks, tablet, row); waiter != NULL;
+         waiter = row_lock_next(locks, tablet, row)) {
         route(server, (struct sim_work *)waiter);
     }
 }
 
 void sim_write_evaluated(struct sim_server *server, struct sim_work *work)
 {
-    struct sim_tablet *tablet = sim_store_find(&server->store, work->tablet);
+    struct sim_tablet *tablet = sim_store_find(&work->loop->store, work->tablet);
+    struct row_lock_table *locks = work->loop->locks;
     struct bytes row = arena_copy(&server->arena, work->operation->row);
 
     work->evaluation = 0;
@@ -570,8 +577,8 @@ void sim_write_evaluated(struct sim_server *server, struct sim_work *work)
         sim_answer_fail(work, STATUS_UNAVAILABLE, "the primary changed");
     }
     if (server->sim->planted != SIM_PLANTED_NO_ROW_LOCK) {
-        for (struct row_waiter *waiter = row_lock_next(server->locks, tablet->tablet, row);
-             waiter != NULL; waiter = row_lock_next(server->locks, tablet->tablet, row)) {
+        for (struct row_waiter *waiter = row_lock_next(locks, tablet->tablet, row); waiter != NULL;
+             waiter = row_lock_next(locks, tablet->tablet, row)) {
             struct sim_work *next = (struct sim_work *)waiter;
             start_write(server, tablet, next, true);
             if (next->evaluation != 0) {
@@ -641,6 +648,8 @@ void sim_write_was_split(struct sim_server *server,
     struct sim_work *deferred = end_parent(parent);
     sim_server_add_order(left);
     sim_server_add_order(right);
+    sim_served_replace((const struct sim_tablet *const[]){parent}, 1,
+                       (struct sim_tablet *const[]){left, right}, 2);
     release_deferred(server, deferred);
 }
 
@@ -650,7 +659,8 @@ void sim_write_was_merged(struct sim_server *server,
 {
     struct sim_work *deferred[2] = {end_parent(gone[0]), end_parent(gone[1])};
     sim_server_add_order(merged);
-    sim_store_forget_merged(&server->store, gone);
+    sim_served_replace((const struct sim_tablet *const[]){gone[0], gone[1]}, 2, &merged, 1);
+    sim_store_forget_merged(merged->store, gone);
     release_deferred(server, deferred[0]);
     release_deferred(server, deferred[1]);
 }

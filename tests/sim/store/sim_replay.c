@@ -250,11 +250,12 @@ static void count_records(struct sim_store *store)
 enum status sim_store_open(struct sim_store *store,
                            struct sim *sim,
                            uint32_t node,
+                           uint32_t index,
                            struct sim_store_disk *disk,
                            const struct sim_store_callbacks *callbacks,
                            struct error *ret_error)
 {
-    *store = (struct sim_store){.sim = sim, .node = node, .disk = disk};
+    *store = (struct sim_store){.sim = sim, .node = node, .index = index, .disk = disk};
     arena_init(&store->arena, 4096, SIZE_MAX);
     arena_init(&store->collection.arena, 1024, SIZE_MAX);
     for (uint32_t i = 0; i < disk->base.tablet_count; i++) {

@@ -125,9 +125,12 @@ void sim_store_remove(struct sim_store *store, struct sim_tablet *tablet)
 
 void sim_store_queue(struct sim_store *store, const struct sim_base_transaction *transaction)
 {
+    const struct sim_log *log = &store->log;
     ASSERT(store->queue_count < SIM_QUEUE_MAX);
     store->queue[store->queue_count] = *transaction;
-    store->queue[store->queue_count++].log_last = store->log.gathering_position;
+    /* As store_last_position(): the batch that gathers begins there, and in a store where nothing is left none does. */
+    store->queue[store->queue_count++].log_last = log->gathering_position -
+                                                  (log->gathering_records == 0 ? 1 : 0);
 }
 
 void sim_store_create(struct sim_store *store,
@@ -183,7 +186,7 @@ static void on_created(struct sim_store *store, const struct sim_base_tablet *cr
 enum status sim_store_room(const struct sim_store *store)
 {
     struct sim *sim = store->sim;
-    if (sim->nodes[store->node].full_until_ns <= sim->now_ns) {
+    if (sim->nodes[store->node].full_until_ns[store->index] <= sim->now_ns) {
         return sim_buggify(sim, SIM_SITE_NO_MEMORY) ? STATUS_RESOURCE_EXHAUSTED : STATUS_OK;
     }
     sim->statistics.refused++;
@@ -240,11 +243,13 @@ void sim_store_want(struct sim_store *store, struct sim_effects *effects)
         flush_wanted(store);
     }
     if (sim_log_wants_write(&store->log)) {
-        sim_effects_add(effects, &(struct sim_effect){.kind = SIM_EFFECT_LOG});
+        sim_effects_add(effects,
+                        &(struct sim_effect){.kind = SIM_EFFECT_LOG, .number = store->index});
     }
     if (store->queue_count > 0 && !store->committing) {
         store->committing = true;
-        sim_effects_add(effects, &(struct sim_effect){.kind = SIM_EFFECT_BASE});
+        sim_effects_add(effects,
+                        &(struct sim_effect){.kind = SIM_EFFECT_BASE, .number = store->index});
     }
 }
 

@@ -193,6 +193,7 @@ struct sim_store_callbacks {
 struct sim_store {
     struct sim *sim;
     uint32_t node;
+    uint32_t index; /* among the stores of that server */
     struct sim_store_disk *disk;
     struct sim_store_callbacks callbacks;
     struct sim_log log;
@@ -222,6 +223,7 @@ void sim_store_disk_deinit(struct sim_store_disk *disk);
 enum status sim_store_open(struct sim_store *store,
                            struct sim *sim,
                            uint32_t node,
+                           uint32_t index,
                            struct sim_store_disk *disk,
                            const struct sim_store_callbacks *callbacks,
                            struct error *ret_error);
@@ -230,9 +232,6 @@ void sim_store_kill(struct sim_store *store, bool power_cut);
 
 /* NULL when there is none, or it is hidden. */
 struct sim_tablet *sim_store_find(struct sim_store *store, uint64_t tablet);
-struct sim_tablet *sim_store_find_row(struct sim_store *store, uint64_t table, struct bytes row);
-/* The one with the last rows below end, if any is there. */
-struct sim_tablet *sim_store_find_before(struct sim_store *store, uint64_t table, struct bytes end);
 
 /* replicated: it has a replica, of no configuration yet; configuration 0: it will be taught. */
 void sim_store_create(struct sim_store *store,

@@ -12,6 +12,7 @@
 #include "tests/sim/world/sim_network.h"
 #include "tests/sim/world/sim_quorum.h"
 #include "tests/sim/world/sim_rot.h"
+#include "tests/sim/world/sim_stores.h"
 
 #define TURN_WITHOUT_FAULTS_NS (200 * SIM_MS)
 #define HEALED_TIMEOUT_NS      (2 * SIM_S)
@@ -200,6 +201,7 @@ void sim_faults_draw(struct sim *sim)
     }
     draw_replication(sim);
     draw_masters(sim);
+    sim_stores_draw(sim);
     sim_rules_draw(sim);
     sim_rot_log_draw(sim);
     sim_quorum_draw(sim);
@@ -226,7 +228,7 @@ void sim_faults_describe(const struct sim *sim, struct buffer *out)
     buffer_append_format(
         out,
         "masters %u replicas %u drained %u merges %d servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
-        "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us rot %u log %u away %d %d leave %u %d confirmed %d freeze %u rules %d%s leases %lld %lld ms",
+        "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us rot %u log %u away %d %d leave %u %d confirmed %d freeze %u rules %d%s leases %lld %lld ms stores %u %u %u %u %u",
         s->masters, s->replicas, s->drained, s->merges, s->server_count, s->client_count,
         s->operations_per_client, s->window, s->row_count, (unsigned long long)s->soft_limit_bytes,
         s->admin, s->loss, s->duplication, s->slow, s->kill_server, s->kill_master, s->kill_all,
@@ -234,7 +236,8 @@ void sim_faults_describe(const struct sim *sim, struct buffer *out)
         s->rot, s->rot_log, (int)s->away_server, (int)s->away_master, s->leave, s->leave_in_the_end,
         s->reads_confirmed, s->freeze, sim->rules.on, sim->rules.changes ? ", change" : "",
         (long long)(sim->leases.stays->lease_ns / SIM_MS),
-        (long long)(sim->leases.other->lease_ns / SIM_MS));
+        (long long)(sim->leases.other->lease_ns / SIM_MS), s->stores[0], s->stores[1], s->stores[2],
+        s->stores[3], s->stores[4]);
 }
 
 /* --- making ----------------------------------------------------------------------------------- */
@@ -388,9 +391,29 @@ static void disturb_masters(struct sim *sim)
 
 struct survey {
     const struct sim *sim;
-    uint64_t lost; /* number of a store */
+    const struct sim_store_disk *lost; /* so many, of one server */
+    uint32_t lost_count;
     bool safe;
 };
+
+static bool is_lost(const struct survey *survey, uint64_t store)
+{
+    for (uint32_t i = 0; i < survey->lost_count; i++) {
+        if (survey->lost[i].number == store) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_lost(const struct survey *survey, const struct replica_configuration *members)
+{
+    bool lost = false;
+    for (uint32_t i = 0; i < members->member_count; i++) {
+        lost = lost || is_lost(survey, members->members[i].store);
+    }
+    return lost;
+}
 
 /* What was committed is in the log of each member of the catalog's configuration (I3): another one will do.
  * While one of them is bad none is lost: who has not heard of it may be removing others. */
@@ -399,10 +422,10 @@ static void survey_tablet(void *context, const struct tablet_record *record)
     struct survey *survey = context;
     const struct replica_configuration *members = &record->configuration;
     bool bad = false;
-    bool other = replica_configuration_find(members, survey->lost) == members->member_count;
+    bool other = !has_lost(survey, members);
     for (uint32_t i = 0; i < members->member_count; i++) {
         uint64_t store = members->members[i].store;
-        if (store != survey->lost && sim_rot_has_disk(survey->sim, store)) {
+        if (!is_lost(survey, store) && sim_rot_has_disk(survey->sim, store)) {
             other = true;
             bad = bad || !sim_rot_is_sound(survey->sim, store, record->number);
         }
@@ -410,9 +433,19 @@ static void survey_tablet(void *context, const struct tablet_record *record)
     survey->safe = survey->safe && other && !bad;
 }
 
+bool sim_faults_may_lose_store(const struct sim *sim, uint32_t node, uint32_t store)
+{
+    struct survey survey = {
+        .sim = sim, .lost = &sim->disks[node - 1]->stores[store], .lost_count = 1, .safe = true};
+    sim_catalog_tablets(sim, survey_tablet, &survey);
+    return survey.safe;
+}
+
 bool sim_faults_may_lose(const struct sim *sim, uint32_t node)
 {
-    struct survey survey = {.sim = sim, .lost = sim->disks[node - 1]->store.number, .safe = true};
+    const struct sim_server_disk *disk = sim->disks[node - 1];
+    struct survey survey = {
+        .sim = sim, .lost = disk->stores, .lost_count = disk->store_count, .safe = true};
     sim_catalog_tablets(sim, survey_tablet, &survey);
     return survey.safe;
 }
@@ -440,23 +473,26 @@ static void lose_disk(struct sim *sim)
     uint32_t node = (uint32_t)between(sim, 1, sim->settings.server_count);
     kill_one(sim, node);
     forget_proposals(sim, node);
-    if (sim_faults_may_lose(sim, node)) {
-        sim_wipe(sim, node);
+    uint32_t store = sim_stores_any(sim, node);
+    if (sim_faults_may_lose_store(sim, node, store)) {
+        sim_wipe(sim, node, store);
     }
 }
 
 static void stall_disk(struct sim *sim)
 {
     uint32_t node = (uint32_t)between(sim, 1, sim->settings.server_count);
-    sim_trace(sim, "the disk of server %u stands still", node);
-    sim->nodes[node].stalled_until_ns = some_leases_ns(sim);
+    uint32_t store = sim_stores_any(sim, node);
+    sim_trace(sim, "disk %u of server %u stands still", store, node);
+    sim->nodes[node].stalled_until_ns[store] = some_leases_ns(sim);
 }
 
 static void fill_disk(struct sim *sim)
 {
     uint32_t node = (uint32_t)between(sim, 1, sim->settings.server_count);
-    sim_trace(sim, "the disk of server %u is full", node);
-    sim->nodes[node].full_until_ns = some_leases_ns(sim);
+    uint32_t store = sim_stores_any(sim, node);
+    sim_trace(sim, "disk %u of server %u is full", store, node);
+    sim->nodes[node].full_until_ns[store] = some_leases_ns(sim);
 }
 
 static void disturb_replicas(struct sim *sim)
@@ -537,8 +573,10 @@ void sim_faults_heal(struct sim *sim)
     /* Who is stopped goes on when its time is over: what came for it meanwhile comes then, and it must not hear the
      * rest before (its timers would, and it would sleep with one eye open). */
     for (uint32_t i = 0; i < sim->node_count; i++) {
-        sim->nodes[i].stalled_until_ns = 0;
-        sim->nodes[i].full_until_ns = 0;
+        for (uint32_t k = 0; k < SIM_STORES_MAX; k++) {
+            sim->nodes[i].stalled_until_ns[k] = 0;
+            sim->nodes[i].full_until_ns[k] = 0;
+        }
         sim->nodes[i].no_etcd_until_ns = 0;
     }
     sim_leases_put_right(sim);

@@ -21,6 +21,8 @@ void sim_faults_turn(struct sim *sim);
 void sim_faults_forget_proposals(struct sim *sim);
 /* Of each tablet of that server's disk another member has all, and is sound. */
 bool sim_faults_may_lose(const struct sim *sim, uint32_t node);
+/* The same of one of its stores. */
+bool sim_faults_may_lose_store(const struct sim *sim, uint32_t node, uint32_t store);
 /* From now on nothing fails any more; what is down starts, but for who stays away (sim_quorum.h). */
 void sim_faults_heal(struct sim *sim);
 

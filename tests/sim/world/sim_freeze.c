@@ -41,9 +41,12 @@ void sim_freeze_end(struct sim *sim, uint32_t node)
 static uint32_t led_by(const struct sim_server *server)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        const struct sim_tablet *tablet = server->store.tablets[i];
-        count += tablet->replicated && !tablet->hidden && sim_host_may_serve(server, tablet);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        const struct sim_store *store = &server->loops[i]->store;
+        for (uint32_t k = 0; k < store->tablet_count; k++) {
+            const struct sim_tablet *tablet = store->tablets[k];
+            count += tablet->replicated && !tablet->hidden && sim_host_may_serve(server, tablet);
+        }
     }
     return count;
 }

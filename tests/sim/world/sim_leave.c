@@ -120,7 +120,7 @@ void sim_leave_act(struct sim *sim, const struct sim_event *event)
     if (node == sim->leaving.last && !master_is_found(sim)) {
         server->leaves_at_ns = sim->now_ns + PATIENCE_NS;
     }
-    if (host_leads_count(server->peers.host) == 0 || sim->now_ns >= server->leaves_at_ns) {
+    if (sim_host_leads_count(server) == 0 || sim->now_ns >= server->leaves_at_ns) {
         end(sim, node);
     } else {
         look_again(sim, node);

@@ -8,6 +8,7 @@
 #include "tests/sim/world/sim_leave.h"
 #include "tests/sim/world/sim_quorum.h"
 #include "tests/sim/world/sim_rot.h"
+#include "tests/sim/world/sim_stores.h"
 
 #define LIVENESS_NS      (120 * SIM_S) /* all must be well within it */
 #define QUIET_NS         (10 * SIM_S)
@@ -42,22 +43,29 @@ static bool copies_are_sound(const struct sim *sim)
     return (sim->settings.rot == 0 && sim->settings.rot_log == 0) || sim_rot_is_over(sim);
 }
 
+/* What was let go may go when all who should have a copy have one. */
+static bool stores_are_tidy(const struct sim *sim)
+{
+    return sim->away.now || sim_stores_are_tidy(sim);
+}
+
 static bool is_well(const struct sim *sim)
 {
     return clients_are(sim, sim_client_is_done) && sim_admin_is_idle(sim->admin) &&
            sim_checker_is_settled(sim->checker) && servers_are_calm(sim) && copies_are_sound(sim) &&
-           !sim_leave_is_under_way(sim);
+           !sim_leave_is_under_way(sim) && stores_are_tidy(sim);
 }
 
 static void fail(struct sim *sim)
 {
     sim_fail(sim,
              "no progress for %d s after healing%s: clients %s, administrator %s, catalog %s, "
-             "barriers %s, copies %s",
+             "barriers %s, copies %s%s",
              (int)(LIVENESS_NS / SIM_S), sim->away.now ? " a quorum" : "",
              clients_are(sim, sim_client_is_done) ? "done" : "not done",
              sim_admin_is_idle(sim->admin) ? "idle" : "busy", sim_checker_unsettled(sim->checker),
-             servers_are_calm(sim) ? "lifted" : "stand", copies_are_sound(sim) ? "sound" : "bad");
+             servers_are_calm(sim) ? "lifted" : "stand", copies_are_sound(sim) ? "sound" : "bad",
+             stores_are_tidy(sim) ? "" : ", two of one tablet in one server");
 }
 
 /* --- from one to the next ------------------------------------------------------------------------- */

@@ -3,12 +3,15 @@
 #include "tests/sim/master/sim_catalog.h"
 #include "tests/sim/server/sim_server.h"
 #include "tests/sim/world/sim_faults.h"
+#include "tests/sim/world/sim_stores.h"
 
 static const struct sim_store_disk *disk_of(const struct sim *sim, uint64_t store)
 {
     for (uint32_t i = 0; i < sim->settings.server_count; i++) {
-        if (sim->disks[i]->store.number == store) {
-            return &sim->disks[i]->store;
+        for (uint32_t k = 0; k < sim->disks[i]->store_count; k++) {
+            if (sim->disks[i]->stores[k].number == store) {
+                return &sim->disks[i]->stores[k];
+            }
         }
     }
     return NULL;
@@ -79,12 +82,13 @@ static void survey_tablet(void *context, const struct tablet_record *record)
 static bool has_bad(const struct sim *sim, struct replica_member member, uint64_t tablet)
 {
     const struct sim_server *server = sim->servers[member.server - 1];
+    const struct sim_loop *loop = server == NULL ? NULL : sim_loop_of_store(server, member.store);
     const struct sim_store_disk *disk = disk_of(sim, member.store);
     const struct sim_base_tablet *there = disk == NULL ? NULL : sim_base_find(&disk->base, tablet);
     bool bad = disk == NULL ||
                (there != NULL && (there->rotten || there->cut || there->half_taught));
-    for (uint32_t i = 0; server != NULL && i < server->store.tablet_count; i++) {
-        const struct sim_tablet *held = server->store.tablets[i];
+    for (uint32_t i = 0; loop != NULL && i < loop->store.tablet_count; i++) {
+        const struct sim_tablet *held = loop->store.tablets[i];
         bad = bad || (held->tablet == tablet && (held->rotten || held->cut));
     }
     return bad;
@@ -153,17 +157,17 @@ static void expect_scrub(struct sim *sim, uint32_t node)
 void sim_rot_begin(struct sim *sim)
 {
     uint32_t node = 1 + (uint32_t)prng_below(&sim->prng, sim->settings.server_count);
-    struct sim_server *server = sim->servers[node - 1];
-    if (server == NULL || server->store.tablet_count == 0 ||
+    const struct sim_server *server = sim->servers[node - 1];
+    uint32_t index = sim_stores_any(sim, node);
+    struct sim_store *store = server == NULL ? NULL : &server->loops[index]->store;
+    if (store == NULL || store->tablet_count == 0 ||
         sim->nodes[node].paused_until_ns > sim->now_ns) {
         return;
     }
-    uint64_t at = prng_below(&sim->prng, server->store.tablet_count);
-    struct sim_tablet *tablet = server->store.tablets[at];
-    struct sim_base *base = &server->disk->store.base;
-    struct sim_base_tablet *there = find_in_base(base, tablet->tablet);
-    if (there == NULL || server->store.queue_count > 0 ||
-        !may_turn_bad(sim, server->disk->store.number, tablet)) {
+    struct sim_tablet *tablet = store->tablets[prng_below(&sim->prng, store->tablet_count)];
+    struct sim_base_tablet *there = find_in_base(&store->disk->base, tablet->tablet);
+    if (there == NULL || store->queue_count > 0 ||
+        !may_turn_bad(sim, store->disk->number, tablet)) {
         return;
     }
     sim_trace(sim, "server %u: what it has of tablet %llu turns bad", node,
@@ -182,10 +186,11 @@ void sim_rot_meet(struct sim_tablet *tablet)
     tablet->rot_met = true;
 }
 
-void sim_rot_tell(struct sim_server *server)
+static void tell(const struct sim_loop *loop)
 {
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        struct sim_tablet *tablet = server->store.tablets[i];
+    struct sim_server *server = loop->server;
+    for (uint32_t i = 0; i < loop->store.tablet_count; i++) {
+        struct sim_tablet *tablet = loop->store.tablets[i];
         if (tablet->rot_met) {
             tablet->rot_met = false;
             if (server->sim->planted == SIM_PLANTED_ROT_UNTOLD) {
@@ -193,26 +198,51 @@ void sim_rot_tell(struct sim_server *server)
             }
             sim_trace(server->sim, "server %u: tablet %llu is found bad", server->node,
                       (unsigned long long)tablet->tablet);
-            host_damaged(server->peers.host, sim_stored(tablet));
+            host_damaged(loop->host, sim_stored(tablet));
         }
     }
 }
 
+void sim_rot_tell(struct sim_server *server)
+{
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        tell(server->loops[i]);
+    }
+}
+
+static bool has_rotten(const struct sim_store *store)
+{
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        if (store->tablets[i]->rotten) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void sim_rot_expect_scrub(struct sim_server *server)
 {
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        if (server->store.tablets[i]->rotten) {
-            expect_scrub(server->sim, server->node);
-            return;
+    bool any = false;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        any = any || has_rotten(&server->loops[i]->store);
+    }
+    if (any) {
+        expect_scrub(server->sim, server->node);
+    }
+}
+
+static void scrub(const struct sim_store *store)
+{
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        if (store->tablets[i]->rotten && !store->tablets[i]->hidden) {
+            sim_rot_meet(store->tablets[i]);
         }
     }
 }
 
 void sim_rot_scrub(struct sim_server *server)
 {
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        if (server->store.tablets[i]->rotten && !server->store.tablets[i]->hidden) {
-            sim_rot_meet(server->store.tablets[i]);
-        }
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        scrub(&server->loops[i]->store);
     }
 }

@@ -1,6 +1,7 @@
 #include "tests/sim/server/sim_server.h"
 #include "tests/sim/world/sim_faults.h"
 #include "tests/sim/world/sim_rot.h"
+#include "tests/sim/world/sim_stores.h"
 
 #define SALT    UINT64_C(0x726f74206c6f67)
 #define MILLION 1000000
@@ -20,10 +21,10 @@ static bool is_drawn(struct sim *sim)
            prng_below(&sim->rot_prng, MILLION) < sim->settings.rot_log;
 }
 
-static void turn_bad(struct sim *sim, uint32_t node)
+static void turn_bad(struct sim *sim, uint32_t node, uint32_t store)
 {
-    struct sim_log_disk *log = &sim->disks[node - 1]->store.log;
-    if (sim_faults_may_lose(sim, node) && sim_log_rot(log, &sim->rot_prng)) {
+    struct sim_log_disk *log = &sim->disks[node - 1]->stores[store].log;
+    if (sim_faults_may_lose_store(sim, node, store) && sim_log_rot(log, &sim->rot_prng)) {
         sim_trace(sim, "server %u: its log turns bad at %llu", node,
                   (unsigned long long)log->rot.position);
         sim->statistics.log_rots++;
@@ -31,25 +32,26 @@ static void turn_bad(struct sim *sim, uint32_t node)
 }
 
 /* What was acknowledged under a configuration of before may lie there only: that is not promised back. */
-static void undo(struct sim *sim, uint32_t node)
+static void undo(struct sim *sim, uint32_t node, struct sim_store_disk *store)
 {
     sim_trace(sim, "server %u: its log is whole again", node);
-    sim_log_rot_undo(&sim->disks[node - 1]->store.log);
+    sim_log_rot_undo(&store->log);
     sim->statistics.log_rots_undone++;
 }
 
 void sim_rot_log_begin(struct sim *sim)
 {
     if (is_drawn(sim)) {
-        turn_bad(sim, 1 + (uint32_t)prng_below(&sim->rot_prng, sim->settings.server_count));
+        uint32_t node = 1 + (uint32_t)prng_below(&sim->rot_prng, sim->settings.server_count);
+        turn_bad(sim, node, sim_stores_any(sim, node));
     }
 }
 
-void sim_rot_log_start(struct sim *sim, uint32_t node)
+static void start(struct sim *sim, uint32_t node, uint32_t index)
 {
-    struct sim_store_disk *store = &sim->disks[node - 1]->store;
+    struct sim_store_disk *store = &sim->disks[node - 1]->stores[index];
     if (is_drawn(sim)) {
-        turn_bad(sim, node);
+        turn_bad(sim, node, index);
     }
     if (!sim_log_rots(&store->log)) {
         return;
@@ -57,13 +59,20 @@ void sim_rot_log_start(struct sim *sim, uint32_t node)
     if (!sim->healed) {
         sim_faults_forget_proposals(sim);
     }
-    if (sim->healed || !sim_faults_may_lose(sim, node)) {
-        undo(sim, node);
+    if (sim->healed || !sim_faults_may_lose_store(sim, node, index)) {
+        undo(sim, node, store);
     } else if (sim_store_only_copy(store) != NULL) {
         sim_trace(sim, "server %u: its log is refused, as tablet %llu may have no other copy", node,
                   (unsigned long long)sim_store_only_copy(store)->tablet);
         sim->statistics.log_refusals++;
-        sim_wipe(sim, node);
+        sim_wipe(sim, node, index);
+    }
+}
+
+void sim_rot_log_start(struct sim *sim, uint32_t node)
+{
+    for (uint32_t i = 0; i < sim->settings.stores[node - 1]; i++) {
+        start(sim, node, i);
     }
 }
 

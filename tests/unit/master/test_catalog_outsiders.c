@@ -81,6 +81,34 @@ Test(outsiders, a_copy_of_a_tablet_that_was_split_goes_when_both_parts_are_whole
     cr_assert_null(fake_held(&old->fake, tablet));
 }
 
+/* Its parts are asked for, and one of them was not there to be asked: it stayed for as long as the master's process lived
+ * (simulator, seed 40221). */
+Test(outsiders, a_copy_of_a_tablet_whose_part_was_split_in_turn_goes_when_all_are_whole)
+{
+    driver.settings.keep_outsiders_ns = 20 * SECOND_NS;
+    catalog_destroy(driver.catalog);
+    driver_load(&driver);
+    replicas_settle(&driver, servers, SERVERS);
+    make_replicated("t");
+    uint64_t tablet = tablet_at("t", "");
+    struct replica_view before = newest_view(tablet);
+    struct replica_server *old = server_of(other_member(&before).server);
+    (void)drain(old->fake.number, true);
+    replicas_work(&driver, servers, SERVERS, 4 * 5);
+    old->down = true;
+    (void)driver_split(&driver, "t", "m");
+    replicas_work(&driver, servers, SERVERS, 4);
+    (void)driver_split(&driver, "t", "c");
+    replicas_work(&driver, servers, SERVERS, 4);
+    cr_assert_eq(driver_locate(&driver, "t", "").location_count, 3);
+    old->down = false;
+    cr_assert(!is_sent_away(old, tablet));
+    wait_idle(10 * SECOND_NS);
+    cr_assert_not_null(fake_held(&old->fake, tablet));
+    wait_idle(30 * SECOND_NS);
+    cr_assert_null(fake_held(&old->fake, tablet));
+}
+
 Test(outsiders, a_member_that_has_not_converted_yet_is_not_told_to_forget_the_parent)
 {
     make_replicated("t");
