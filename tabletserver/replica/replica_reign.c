@@ -6,6 +6,8 @@
 #include "common/base/assert.h"
 #include "tabletserver/replica/replica_internal.h"
 
+#define RESTARTED_AGAIN_NS INT64_C(10000000000) /* who restarts within this is not waited for again */
+
 /* --- peers -------------------------------------------------------------------------------------- */
 
 struct replica_peer *replica_find_peer(struct replica *replica, uint64_t store)
@@ -496,6 +498,22 @@ static void open_anew(const struct replica *replica, struct replica_peer *peer, 
     peer->open_until_ns = replica->now_ns + replica->settings.prepare_timeout_ns;
 }
 
+/* A member's lease is void with the process that gave it, and the new one is asked only now: it has its time.  One that
+ * begins again and again has none, or writes would stand still each time. */
+static void hear_of_process(const struct replica *replica,
+                            struct replica_peer *peer,
+                            uint64_t incarnation)
+{
+    bool restarted = peer->incarnation != 0;
+    bool again = peer->restarted_ns != 0 &&
+                 replica->now_ns - peer->restarted_ns < RESTARTED_AGAIN_NS;
+    peer->incarnation = incarnation;
+    if (restarted && peer->held && !again) {
+        peer->held_until_ns = replica->now_ns + replica->settings.open_timeout_ns;
+    }
+    peer->restarted_ns = restarted ? replica->now_ns : 0;
+}
+
 /* Answers to this very process, of the newest one of its sender's. */
 void replica_reign_receive(struct replica *replica,
                            struct replica_member from,
@@ -508,7 +526,7 @@ void replica_reign_receive(struct replica *replica,
         return;
     }
     if (message->incarnation > peer->incarnation) {
-        peer->incarnation = message->incarnation;
+        hear_of_process(replica, peer, message->incarnation);
         open_anew(replica, peer, peer->open_sent_ns); /* the process before had opened it */
     }
     if (message->type == REPLICA_OPENED) {
@@ -524,10 +542,13 @@ void replica_reign_receive(struct replica *replica,
 
 /* --- what else is told of a peer ---------------------------------------------------------------- */
 
+/* What ends now has no more patience (rule 13), but that of a process that has just begun. */
 static void on_held(const struct replica *replica, struct replica_peer *peer, bool held)
 {
-    if (peer->held && !held) {
-        peer->held_until_ns = replica->now_ns; /* it ends now: no more patience (rule 13) */
+    if (held) {
+        peer->held_until_ns = replica->now_ns;
+    } else if (peer->held) {
+        peer->held_until_ns = replica_later(peer->held_until_ns, replica->now_ns);
     }
     peer->held = held;
 }
@@ -537,7 +558,7 @@ static void on_restarted(struct replica *replica, struct replica_peer *peer, uin
     if (incarnation <= peer->incarnation) {
         return;
     }
-    peer->incarnation = incarnation;
+    hear_of_process(replica, peer, incarnation);
     peer->excepted = false; /* by the process before (rule 8) */
     if (peer->opened) {
         open_anew(replica, peer, DUE_NOW);

@@ -199,6 +199,54 @@ Test(replica_reign, rule_5_a_restarted_member_is_opened_again)
     end(&steps);
 }
 
+static void restarts(struct steps *steps, uint64_t incarnation)
+{
+    step(steps, (struct replica_event){.type = REPLICA_EVENT_PEER_RESTARTED,
+                                       .from = store_of(2),
+                                       .incarnation = incarnation});
+}
+
+/* Its lease is void with the process before, and is asked for anew at once. */
+Test(replica_reign, rule_13_a_member_that_restarts_has_time_to_give_its_lease_again)
+{
+    struct steps steps = lead(3);
+    restarts(&steps, PEER + 3);
+    held(&steps, 2, false);
+    cr_assert_null(proposed(&steps));
+    tick_at(&steps, steps.now_ns + SETTINGS.open_timeout_ns - 1);
+    cr_assert_null(proposed(&steps));
+    tick_at(&steps, steps.now_ns + 1);
+    cr_assert_eq(proposed(&steps)->next.member_count, 2);
+    end(&steps);
+}
+
+Test(replica_reign, rule_13_who_gives_no_lease_once_it_has_given_one_has_no_more_time)
+{
+    struct steps steps = lead(3);
+    restarts(&steps, PEER + 3);
+    held(&steps, 2, false);
+    held(&steps, 2, true);
+    held(&steps, 2, false);
+    cr_assert_eq(proposed(&steps)->next.member_count, 2);
+    end(&steps);
+}
+
+Test(replica_reign, rule_13_who_restarts_again_and_again_is_removed)
+{
+    struct steps steps = lead(3);
+    restarts(&steps, PEER + 3);
+    held(&steps, 2, false);
+    held(&steps, 2, true);
+    received(&steps, 2,
+             (struct replica_message){
+                 .type = REPLICA_OPENED, .version = 2, .incarnation = PEER + 3, .opener = SELF});
+    steps.now_ns += 9000 * MS;
+    restarts(&steps, PEER + 4);
+    held(&steps, 2, false);
+    cr_assert_eq(proposed(&steps)->next.member_count, 2);
+    end(&steps);
+}
+
 Test(replica_reign, rule_6_few_members_take_no_writes)
 {
     struct steps steps = lead(2);
