@@ -398,13 +398,37 @@ static void cluster_pump(struct cluster *cluster)
     }
 }
 
-#define PUMP_UNTIL(cluster, condition)                                         \
-    do {                                                                       \
-        int64_t until_ = clock_monotonic_ns() + WAIT_MS * MS;                  \
-        for (cluster_pump(cluster); !(condition); cluster_pump(cluster)) {     \
-            cr_assert_lt(clock_monotonic_ns(), until_, "waited: " #condition); \
-            clock_sleep_us(200);                                               \
-        }                                                                      \
+static void configuration_say(const char *name, const struct replica_configuration *configuration)
+{
+    (void)fprintf(stderr, "%s: version %llx", name, (unsigned long long)configuration->version);
+    for (uint32_t i = 0; i < configuration->member_count; i++) {
+        (void)fprintf(stderr, "%s server %llu", i == configuration->leader ? ", led by" : ",",
+                      (unsigned long long)configuration->members[i].server);
+    }
+    (void)fprintf(stderr, "\n");
+}
+
+/* For who reads why a test has waited in vain. */
+static void cluster_say(const struct cluster *cluster)
+{
+    configuration_say("tablet", &cluster->catalog);
+    configuration_say("left heir", &cluster->heirs[0]);
+    configuration_say("right heir", &cluster->heirs[1]);
+    for (int i = 0; i < NODES; i++) {
+        (void)fprintf(stderr, "server %d is %s\n", i + 1, cluster->nodes[i].up ? "up" : "down");
+    }
+}
+
+#define PUMP_UNTIL(cluster, condition)                                     \
+    do {                                                                   \
+        int64_t until_ = clock_monotonic_ns() + WAIT_MS * MS;              \
+        for (cluster_pump(cluster); !(condition); cluster_pump(cluster)) { \
+            if (clock_monotonic_ns() >= until_) {                          \
+                cluster_say(cluster);                                      \
+                cr_assert_fail("waited: " #condition);                     \
+            }                                                              \
+            clock_sleep_us(200);                                           \
+        }                                                                  \
     } while (0)
 
 static bool node_serves(const struct node *node)
