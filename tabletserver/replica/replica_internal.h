@@ -62,7 +62,7 @@ struct replica_peer {
     int64_t spoken_ns; /* when it was last sent an entry or the committed point */
     int64_t open_until_ns;
     int64_t held_until_ns; /* without lease until then is no reason to remove it */
-    int64_t restarted_ns;  /* when its newest process was first heard of; 0 = it has not restarted */
+    int64_t restarted_ns; /* when its newest process was first heard of; 0 = it has not restarted */
 };
 
 /* How often a store had to be removed (rule 13). */

@@ -6,7 +6,8 @@
 #include "common/base/assert.h"
 #include "tabletserver/replica/replica_internal.h"
 
-#define RESTARTED_AGAIN_NS INT64_C(10000000000) /* who restarts within this is not waited for again */
+#define RESTARTED_AGAIN_NS \
+    INT64_C(10000000000) /* who restarts within this is not waited for again */
 
 /* --- peers -------------------------------------------------------------------------------------- */
 

@@ -256,14 +256,16 @@ static void node_receive(struct node *node)
     }
 }
 
-/* False: the log has it no more. */
-static bool read_one(struct store_tablet *tablet,
-                     uint64_t sequence,
-                     struct arena *arena,
-                     struct store_log_slice *ret_slice)
+static void node_read(struct node *node, const struct asked *asked, struct arena *arena)
 {
-    enum status status = store_log_read(tablet, sequence, 1, arena, ret_slice);
-    return status == STATUS_OK && ret_slice->count > 0;
+    struct store_log_slice slice;
+    enum status status = store_log_read(asked->tablet, asked->sequence, 1, arena, &slice);
+    if (status == STATUS_NO_MEMORY) {
+        host_unread(node->host, asked->tablet, asked->to, asked->sequence);
+        return;
+    }
+    bool found = status == STATUS_OK && slice.count > 0; /* else the log has it no more */
+    host_read(node->host, asked->tablet, asked->to, asked->sequence, found ? slice.entries : NULL);
 }
 
 static void node_read_slices(struct node *node)
@@ -295,16 +297,13 @@ static void node_digest(struct node *node)
 static void node_help(struct node *node)
 {
     struct arena arena;
-    struct store_log_slice slice;
     arena_init(&arena, 1 << 16, SIZE_MAX);
     unsigned count = node->read_count;
     struct asked reads[ASKED_MAX];
     memcpy(reads, node->reads, sizeof reads);
     node->read_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        bool found = read_one(reads[i].tablet, reads[i].sequence, &arena, &slice);
-        host_read(node->host, reads[i].tablet, reads[i].to, reads[i].sequence,
-                  found ? slice.entries : NULL);
+        node_read(node, &reads[i], &arena);
         store_tablet_unref(reads[i].tablet);
     }
     node_read_slices(node);

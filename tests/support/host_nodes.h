@@ -107,7 +107,7 @@ struct cluster {
     bool refuses_merges;
     bool tells_no_heirs; /* only that they are there */
     bool is_merged;
-    uint32_t slices_refused; /* so many more cannot be read when they are wanted */
+    uint32_t slices_refused;     /* so many more cannot be read when they are wanted */
     struct scrub_settings scrub; /* zero: copies are not compared */
 };
 

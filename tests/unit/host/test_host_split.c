@@ -174,8 +174,7 @@ static bool has_committed_barrier(const struct node *node)
     return node->tablet != NULL && store_tablet_barrier(node->tablet, &barrier);
 }
 
-static bool is_alone_in(const struct replica_configuration *configuration,
-                        const struct node *node)
+static bool is_alone_in(const struct replica_configuration *configuration, const struct node *node)
 {
     return configuration->member_count == 1 && replica_configuration_has(configuration, node->self);
 }
