@@ -131,7 +131,6 @@ bool lease_note_incarnation(struct lease *lease, struct peer *peer, uint64_t inc
      * the tablet before its first beacon came, and that is what was excepted. */
     peer->held_until_ns = 0;
     peer->exceptions_seen = 0;
-    peer->beacon_due_ns = lease->now_ns; /* what is held of it is void: it is asked anew at once */
     lease_emit(lease, LEASE_EFFECT_PEER_RESTARTED, peer->server)->incarnation = incarnation;
     return true;
 }

@@ -346,6 +346,10 @@ void replica_let_go(struct replica *replica, struct replica_peer *peer);
 /* NULL: it was never removed, nor made to join, as far as is remembered. */
 struct replica_patience *replica_patience_with(struct replica *replica, uint64_t store);
 struct replica_patience *replica_have_patience_with(struct replica *replica, uint64_t store);
+/* Its newest process; whoever has just begun has its time to give its lease (rule 13). */
+void replica_hear_of_process(const struct replica *replica,
+                             struct replica_peer *peer,
+                             uint64_t incarnation);
 /* It is no learner before. */
 int64_t replica_patience_end_ns(const struct replica *replica,
                                 const struct replica_patience *patience);

@@ -6,9 +6,6 @@
 #include "common/base/assert.h"
 #include "tabletserver/replica/replica_internal.h"
 
-#define RESTARTED_AGAIN_NS \
-    INT64_C(10000000000) /* who restarts within this is not waited for again */
-
 /* --- peers -------------------------------------------------------------------------------------- */
 
 struct replica_peer *replica_find_peer(struct replica *replica, uint64_t store)
@@ -499,22 +496,6 @@ static void open_anew(const struct replica *replica, struct replica_peer *peer, 
     peer->open_until_ns = replica->now_ns + replica->settings.prepare_timeout_ns;
 }
 
-/* A member's lease is void with the process that gave it, and the new one is asked only now: it has its time.  One that
- * begins again and again has none, or writes would stand still each time. */
-static void hear_of_process(const struct replica *replica,
-                            struct replica_peer *peer,
-                            uint64_t incarnation)
-{
-    bool restarted = peer->incarnation != 0;
-    bool again = peer->restarted_ns != 0 &&
-                 replica->now_ns - peer->restarted_ns < RESTARTED_AGAIN_NS;
-    peer->incarnation = incarnation;
-    if (restarted && peer->held && !again) {
-        peer->held_until_ns = replica->now_ns + replica->settings.open_timeout_ns;
-    }
-    peer->restarted_ns = restarted ? replica->now_ns : 0;
-}
-
 /* Answers to this very process, of the newest one of its sender's. */
 void replica_reign_receive(struct replica *replica,
                            struct replica_member from,
@@ -527,7 +508,7 @@ void replica_reign_receive(struct replica *replica,
         return;
     }
     if (message->incarnation > peer->incarnation) {
-        hear_of_process(replica, peer, message->incarnation);
+        replica_hear_of_process(replica, peer, message->incarnation);
         open_anew(replica, peer, peer->open_sent_ns); /* the process before had opened it */
     }
     if (message->type == REPLICA_OPENED) {
@@ -559,7 +540,7 @@ static void on_restarted(struct replica *replica, struct replica_peer *peer, uin
     if (incarnation <= peer->incarnation) {
         return;
     }
-    hear_of_process(replica, peer, incarnation);
+    replica_hear_of_process(replica, peer, incarnation);
     peer->excepted = false; /* by the process before (rule 8) */
     if (peer->opened) {
         open_anew(replica, peer, DUE_NOW);

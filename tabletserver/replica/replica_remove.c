@@ -5,10 +5,11 @@
 #include "common/base/assert.h"
 #include "tabletserver/replica/replica_internal.h"
 
-#define SECOND_NS       INT64_C(1000000000)
-#define PATIENCE_MIN_NS SECOND_NS
-#define PATIENCE_MAX_NS (64 * SECOND_NS)
-#define FORGIVEN_NS     (60 * SECOND_NS)
+#define SECOND_NS          INT64_C(1000000000)
+#define PATIENCE_MIN_NS    SECOND_NS
+#define PATIENCE_MAX_NS    (64 * SECOND_NS)
+#define FORGIVEN_NS        (60 * SECOND_NS)
+#define RESTARTED_AGAIN_NS (10 * SECOND_NS) /* who restarts within this is not waited for again */
 
 /* --- patience with stores that had to be removed (rule 13) -------------------------------------- */
 
@@ -67,6 +68,24 @@ int64_t replica_patience_end_ns(const struct replica *replica,
         return patience->until_ns;
     }
     return patience->until_ns - patience->wait_ns + PATIENCE_MIN_NS;
+}
+
+/* --- who restarts (rule 13) --------------------------------------------------------------------- */
+
+/* A member's lease is void with the process that gave it, and the new one is asked only now: it has its time.  One that
+ * begins again and again has none, or writes would stand still each time. */
+void replica_hear_of_process(const struct replica *replica,
+                             struct replica_peer *peer,
+                             uint64_t incarnation)
+{
+    bool restarted = peer->incarnation != 0;
+    bool again = peer->restarted_ns != 0 &&
+                 replica->now_ns - peer->restarted_ns < RESTARTED_AGAIN_NS;
+    peer->incarnation = incarnation;
+    if (restarted && peer->held && !again) {
+        peer->held_until_ns = replica->now_ns + replica->settings.open_timeout_ns;
+    }
+    peer->restarted_ns = restarted ? replica->now_ns : 0;
 }
 
 /* --- removal (rules 13 and 15) ------------------------------------------------------------------ */

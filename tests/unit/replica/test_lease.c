@@ -215,19 +215,3 @@ Test(lease, a_restarted_peer_does_not_renew_what_the_old_one_was_promised)
     cr_assert_eq(effects.items[0].at_ns, 7000 * MS);
     lease_destroy(lease);
 }
-
-/* What is held of it is void, so it is not left to when the next beacon is due. */
-Test(lease, a_restarted_peer_is_asked_anew_at_once)
-{
-    struct lease *lease = make(7, 0);
-    greet(lease, 0);
-    (void)tick(lease, 0);
-    cr_assert_eq(tick(lease, 100 * MS).count, 0);
-    (void)step(lease, beacon(100 * MS, 1, 4, 0));
-    cr_assert_eq(lease_deadline_ns(lease), 100 * MS);
-    struct lease_effects effects = tick(lease, 100 * MS);
-    cr_assert_eq(effects.count, 1);
-    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_BEACON);
-    cr_assert_eq(effects.items[0].beacon.seen_of, 4);
-    lease_destroy(lease);
-}

@@ -206,7 +206,7 @@ static void restarts(struct steps *steps, uint64_t incarnation)
                                        .incarnation = incarnation});
 }
 
-/* Its lease is void with the process before, and is asked for anew at once. */
+/* Its lease is void with the process before, and is asked for with the next beacon. */
 Test(replica_reign, rule_13_a_member_that_restarts_has_time_to_give_its_lease_again)
 {
     struct steps steps = lead(3);
