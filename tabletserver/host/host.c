@@ -340,6 +340,18 @@ void host_read(struct host *host,
     }
 }
 
+void host_unread(struct host *host,
+                 struct store_tablet *tablet,
+                 struct replica_member to,
+                 uint64_t sequence)
+{
+    struct replica_event event = {.type = REPLICA_EVENT_UNREAD, .from = to, .sequence = sequence};
+    (void)host;
+    if (hosted_of(tablet) != NULL) {
+        hosted_step(hosted_of(tablet), &event);
+    }
+}
+
 /* --- rounds ------------------------------------------------------------------------------------- */
 
 static void tick_due(struct host *host, int64_t now_ns)

@@ -109,8 +109,9 @@ struct host_options {
     void (*on_merged)(void *context,
                       struct store_tablet *const gone[2],
                       struct store_tablet *merged);
-    /* A slice for a learner: host_slice_read() on a thread that may wait; then host_sliced(). */
-    void (*on_slice)(void *context,
+    /* A slice for a learner: host_slice_read() on a thread that may wait; then host_sliced().  False: it cannot be
+     * had now, and comes again; the reading stays the host's. */
+    bool (*on_slice)(void *context,
                      struct store_tablet *tablet,
                      struct host_reading_slice *reading);
     /* The same, to be compared with other copies: host_digest_run(), when there is time; then
@@ -251,6 +252,11 @@ void host_read(struct host *host,
                struct replica_member to,
                uint64_t sequence,
                const struct store_entry *entry);
+/* The same: it could not be read now, for want of memory.  It is asked for again in a moment. */
+void host_unread(struct host *host,
+                 struct store_tablet *tablet,
+                 struct replica_member to,
+                 uint64_t sequence);
 
 /* What on_slice has asked for.  Any thread; no two of one learner are under way at once. */
 void host_slice_read(struct host_reading_slice *reading);

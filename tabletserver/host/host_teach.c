@@ -135,8 +135,12 @@ static bool start_reading(struct hosted *hosted, struct host_teaching *teaching)
     reading->member = teaching->pupil.member;
     reading->lesson = teaching->lesson;
     reading->slices = teaching->slices;
+    if (!options->on_slice(options->context, hosted->tablet, reading)) {
+        reading->slices = NULL; /* the lesson's */
+        host_slice_discard(reading);
+        return false;
+    }
     teaching->reading = reading;
-    options->on_slice(options->context, hosted->tablet, reading);
     return true;
 }
 

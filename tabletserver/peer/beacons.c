@@ -263,10 +263,21 @@ static void step(struct beacons *beacons, struct lease_event event)
 
 /* --- notes ---------------------------------------------------------------------------------------- */
 
+/* Whoever told of it will not do so again, and one that is not dialled gives no lease: so this waits for memory, too. */
+static enum status link_peer(struct beacons *beacons, uint64_t peer, const char *address)
+{
+    enum status status = beacon_links_set(beacons->links, peer, address);
+    while (status == STATUS_NO_MEMORY && !atomic_load(&beacons->stopping)) {
+        clock_sleep_us(NO_MEMORY_WAIT_US);
+        status = beacon_links_set(beacons->links, peer, address);
+    }
+    return status;
+}
+
 /* address NULL = no longer a peer. */
 static void set_peer(struct beacons *beacons, uint64_t peer, const char *address)
 {
-    enum status status = beacon_links_set(beacons->links, peer, address != NULL ? address : "");
+    enum status status = link_peer(beacons, peer, address != NULL ? address : "");
     if (status != STATUS_OK) {
         LOG_EVENT(LOG_LEVEL_ERROR, "peer_not_dialled", LOG_ID("server", peer),
                   LOG_TEXT("address", address != NULL ? address : ""),

@@ -194,6 +194,9 @@ static enum status dispatch(struct replica *replica, const struct replica_event 
     case REPLICA_EVENT_READ:
         replica_reign_read(replica, event);
         break;
+    case REPLICA_EVENT_UNREAD:
+        replica_reign_unread(replica, event);
+        break;
     case REPLICA_EVENT_DAMAGED:
         on_damaged(replica);
         break;

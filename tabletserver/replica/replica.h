@@ -234,7 +234,8 @@ enum replica_event_type {
     REPLICA_EVENT_UNTAUGHT, /* nothing is heard of learner `from`: it is opened again, or let go */
     REPLICA_EVENT_READ,     /* entry for `from`, asked by the effect READ; the log has it no more if
                                !present (sequence says which) */
-    REPLICA_EVENT_DAMAGED,  /* a checksum failed here */
+    REPLICA_EVENT_UNREAD, /* entry `sequence` for `from` could not be read now: it is asked again in a moment */
+    REPLICA_EVENT_DAMAGED, /* a checksum failed here */
     REPLICA_EVENT_STALLED, /* the log has something to sync and makes no progress; !present: it moves
                                again (rule 14) */
     REPLICA_EVENT_CUT_OFF, /* no master is heard of; !present: one is again.  Nobody is to make way for it

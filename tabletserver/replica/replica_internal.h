@@ -303,6 +303,7 @@ void replica_reign_receive(struct replica *replica,
                            const struct replica_message *message);
 void replica_reign_peer_event(struct replica *replica, const struct replica_event *event);
 void replica_reign_read(struct replica *replica, const struct replica_event *event);
+void replica_reign_unread(struct replica *replica, const struct replica_event *event);
 /* Commit, serve or cease, send. */
 void replica_reign_commit(struct replica *replica);
 void replica_reign_serve(struct replica *replica);

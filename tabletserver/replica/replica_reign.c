@@ -631,3 +631,14 @@ void replica_reign_read(struct replica *replica, const struct replica_event *eve
         peer->broken = true;
     }
 }
+
+/* For how long is not decided here: a member that writes wait for meanwhile is removed in its time (rule 13), and others
+ * lose nothing by waiting. */
+void replica_reign_unread(struct replica *replica, const struct replica_event *event)
+{
+    struct replica_peer *peer = replica_find_peer(replica, event->from.store);
+    if (peer != NULL && peer->reading != 0 && peer->reading == event->sequence) {
+        peer->read_asked_ns = replica->now_ns + replica->settings.resend_ns -
+                              replica->settings.prepare_timeout_ns;
+    }
+}

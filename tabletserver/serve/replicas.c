@@ -208,6 +208,7 @@ struct log_reading {
     struct replica_member to;
     uint64_t wanted; /* the entry that is asked for next; 0 = none */
     struct arena arena;
+    enum status status; /* of reading the log */
     struct store_log_slice slice;
 };
 
@@ -237,12 +238,13 @@ static void read_log(struct job *job)
         store_loop_read_back(reading->loop, reading);
         return;
     }
-    enum status status = store_log_read(reading->tablet, reading->sequence, READ_AHEAD_BYTES,
-                                        &reading->arena, &reading->slice);
-    if (status != STATUS_OK) {
+    reading->status = store_log_read(reading->tablet, reading->sequence, READ_AHEAD_BYTES,
+                                     &reading->arena, &reading->slice);
+    if (reading->status != STATUS_OK) {
         LOG_EVENT(LOG_LEVEL_INFO, "log_not_read_back",
                   LOG_ID("tablet", store_tablet_describe(reading->tablet)->tablet),
-                  LOG_U64("sequence", reading->sequence), LOG_TEXT("status", status_name(status)));
+                  LOG_U64("sequence", reading->sequence),
+                  LOG_TEXT("status", status_name(reading->status)));
         reading->slice.count = 0;
     }
     store_loop_read_back(reading->loop, reading);
@@ -284,17 +286,16 @@ static void on_read(void *context,
     }
 }
 
-/* Without memory: it is lost, and the lesson begins anew. */
-static void on_slice(void *context, struct store_tablet *tablet, struct host_reading_slice *slice)
+static bool on_slice(void *context, struct store_tablet *tablet, struct host_reading_slice *slice)
 {
     struct replicas *replicas = context;
     struct log_reading *reading = start_reading(replicas, tablet, 0);
     if (reading == NULL) {
-        host_slice_discard(slice);
-        return;
+        return false; /* it goes on asking, so nothing else would tell that this one is lost */
     }
     reading->lesson = slice;
     worker_pool_submit(replicas->server->workers, &reading->job, JOB_URGENT);
+    return true;
 }
 
 /* Without memory: it is lost, and asked for again. */
@@ -369,6 +370,8 @@ void replicas_take_reading(struct replicas *replicas, struct log_reading *readin
     } else if (reading->digesting != NULL) {
         host_digested(replicas->host, reading->digesting);
         reading->digesting = NULL;
+    } else if (reading->status == STATUS_NO_MEMORY) {
+        host_unread(replicas->host, reading->tablet, reading->to, reading->sequence);
     } else {
         hand_out(replicas, reading);
     }

@@ -256,14 +256,16 @@ static void node_receive(struct node *node)
     }
 }
 
-/* False: the log has it no more. */
-static bool read_one(struct store_tablet *tablet,
-                     uint64_t sequence,
-                     struct arena *arena,
-                     struct store_log_slice *ret_slice)
+static void node_read(struct node *node, const struct asked *asked, struct arena *arena)
 {
-    enum status status = store_log_read(tablet, sequence, 1, arena, ret_slice);
-    return status == STATUS_OK && ret_slice->count > 0;
+    struct store_log_slice slice;
+    enum status status = store_log_read(asked->tablet, asked->sequence, 1, arena, &slice);
+    if (status == STATUS_NO_MEMORY) {
+        host_unread(node->host, asked->tablet, asked->to, asked->sequence);
+        return;
+    }
+    bool found = status == STATUS_OK && slice.count > 0; /* else the log has it no more */
+    host_read(node->host, asked->tablet, asked->to, asked->sequence, found ? slice.entries : NULL);
 }
 
 static void node_read_slices(struct node *node)
@@ -295,16 +297,13 @@ static void node_digest(struct node *node)
 static void node_help(struct node *node)
 {
     struct arena arena;
-    struct store_log_slice slice;
     arena_init(&arena, 1 << 16, SIZE_MAX);
     unsigned count = node->read_count;
     struct asked reads[ASKED_MAX];
     memcpy(reads, node->reads, sizeof reads);
     node->read_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        bool found = read_one(reads[i].tablet, reads[i].sequence, &arena, &slice);
-        host_read(node->host, reads[i].tablet, reads[i].to, reads[i].sequence,
-                  found ? slice.entries : NULL);
+        node_read(node, &reads[i], &arena);
         store_tablet_unref(reads[i].tablet);
     }
     node_read_slices(node);
@@ -398,13 +397,37 @@ static void cluster_pump(struct cluster *cluster)
     }
 }
 
-#define PUMP_UNTIL(cluster, condition)                                         \
-    do {                                                                       \
-        int64_t until_ = clock_monotonic_ns() + WAIT_MS * MS;                  \
-        for (cluster_pump(cluster); !(condition); cluster_pump(cluster)) {     \
-            cr_assert_lt(clock_monotonic_ns(), until_, "waited: " #condition); \
-            clock_sleep_us(200);                                               \
-        }                                                                      \
+static void configuration_say(const char *name, const struct replica_configuration *configuration)
+{
+    (void)fprintf(stderr, "%s: version %llx", name, (unsigned long long)configuration->version);
+    for (uint32_t i = 0; i < configuration->member_count; i++) {
+        (void)fprintf(stderr, "%s server %llu", i == configuration->leader ? ", led by" : ",",
+                      (unsigned long long)configuration->members[i].server);
+    }
+    (void)fprintf(stderr, "\n");
+}
+
+/* For who reads why a test has waited in vain. */
+static void cluster_say(const struct cluster *cluster)
+{
+    configuration_say("tablet", &cluster->catalog);
+    configuration_say("left heir", &cluster->heirs[0]);
+    configuration_say("right heir", &cluster->heirs[1]);
+    for (int i = 0; i < NODES; i++) {
+        (void)fprintf(stderr, "server %d is %s\n", i + 1, cluster->nodes[i].up ? "up" : "down");
+    }
+}
+
+#define PUMP_UNTIL(cluster, condition)                                     \
+    do {                                                                   \
+        int64_t until_ = clock_monotonic_ns() + WAIT_MS * MS;              \
+        for (cluster_pump(cluster); !(condition); cluster_pump(cluster)) { \
+            if (clock_monotonic_ns() >= until_) {                          \
+                cluster_say(cluster);                                      \
+                cr_assert_fail("waited: " #condition);                     \
+            }                                                              \
+            clock_sleep_us(200);                                           \
+        }                                                                  \
     } while (0)
 
 static bool node_serves(const struct node *node)

@@ -107,6 +107,7 @@ struct cluster {
     bool refuses_merges;
     bool tells_no_heirs; /* only that they are there */
     bool is_merged;
+    uint32_t slices_refused;     /* so many more cannot be read when they are wanted */
     struct scrub_settings scrub; /* zero: copies are not compared */
 };
 
@@ -280,14 +281,19 @@ static void node_on_read(void *context,
     node->reads[node->read_count++] = (struct asked){tablet, sequence, to};
 }
 
-static void node_on_slice(void *context,
+static bool node_on_slice(void *context,
                           struct store_tablet *tablet,
                           struct host_reading_slice *reading)
 {
     struct node *node = context;
+    if (node->cluster->slices_refused > 0) {
+        node->cluster->slices_refused--;
+        return false;
+    }
     cr_assert(tablet == node->tablet || node->tablet == NULL);
     cr_assert_lt(node->slice_count, ASKED_MAX);
     node->slices[node->slice_count++] = reading;
+    return true;
 }
 
 static void node_on_digest(void *context,

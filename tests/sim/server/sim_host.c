@@ -249,9 +249,10 @@ static void on_read(void *context,
     reading->to = to;
 }
 
-static void on_slice(void *context, struct store_tablet *tablet, struct host_reading_slice *slice)
+static bool on_slice(void *context, struct store_tablet *tablet, struct host_reading_slice *slice)
 {
     start_reading(server_of(context), tablet)->slice = slice;
+    return true;
 }
 
 static void on_digest(void *context, struct store_tablet *tablet, struct host_digesting *digesting)

@@ -4,6 +4,7 @@
  * there one of many looks is enough.
  */
 #include "common/base/buffer.h"
+#include "common/base/memory.h"
 #include "common/io/metrics.h"
 #include "tabletserver/peer/beacon_links.h"
 #include "tabletserver/peer/beacons.h"
@@ -172,6 +173,24 @@ Test(beacons, two_servers_hold_each_others_leases_until_one_is_gone)
     cr_assert_eq(find_seen(&a, LEASE_EFFECT_SILENT)->version, 3);
     cr_assert_lt(atomic_load(&beacons_lease_end(a.beacons, 2)->until_ns), gone_ns + QUICK.lease_ns);
     node_close(&a);
+}
+
+/* It is told of once, and who is not dialled gives no lease. */
+Test(beacons, a_peer_for_which_there_was_no_memory_is_dialled_when_there_is_some)
+{
+    static struct node a;
+    static struct node b;
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    (void)beacons_lease_end(a.beacons, 2);
+    memory_fail_arm(1, true); /* its address is copied */
+    cr_assert(beacons_set_peer(a.beacons, 2, b.address));
+    clock_sleep_us(50 * 1000); /* too short a moment shows less */
+    memory_fail_disarm();
+    cr_assert(beacons_set_peer(b.beacons, 1, ""));
+    WAIT_FOR(holds(&a, &b));
+    node_close(&a);
+    node_close(&b);
 }
 
 Test(beacons, what_is_excepted_is_told_before_the_lease_goes_on)

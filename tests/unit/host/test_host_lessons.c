@@ -220,6 +220,20 @@ Test(host_lessons, a_lesson_for_which_there_was_no_memory_is_begun_later)
     expect_level();
 }
 
+/* Its learner asks on, and so keeps the lesson alive: were the slice only lost, it would wait for it for ever. */
+Test(host_lessons, a_slice_that_could_not_be_read_is_read_a_moment_later)
+{
+    struct node *dead = dead_secondary_of_three();
+    wipe(dead);
+    lose_logs();
+    cluster.slices_refused = 5;
+    node_start(dead);
+    PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead));
+    cr_assert_eq(cluster.slices_refused, 0);
+    write_rows(5);
+    expect_level();
+}
+
 Test(host_lessons, whoever_was_let_go_before_there_was_memory_is_not_taught)
 {
     struct node *dead = dead_secondary_of_three();

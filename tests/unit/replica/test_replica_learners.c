@@ -73,6 +73,29 @@ Test(replica_propose, rule_16_a_read_that_is_not_answered_is_not_waited_for_twic
     end(&steps);
 }
 
+/* It is not gone: whoever needs it is not removed for that. */
+Test(replica_propose, rule_16_what_could_not_be_read_is_asked_for_again_in_a_moment)
+{
+    struct steps steps = lead(2);
+    wish(&steps, 3, 0);
+    held(&steps, 3, true);
+    opened_as_learner(&steps, 3, 2);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    synced(&steps, 1);
+    prepared(&steps, 2, 2, 1);
+    taught(&steps, 3, 2, 0);
+    opened(&steps, 3, 2, 0);
+    for (int i = 0; i < 20; i++) {
+        cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_READ)->sequence, 1);
+        step(&steps, (struct replica_event){
+                         .type = REPLICA_EVENT_UNREAD, .from = store_of(3), .sequence = 1});
+        cr_assert_not(has_effect(&steps, REPLICA_EFFECT_READ), "not again and again");
+        cr_assert_null(proposed(&steps));
+        tick_at(&steps, steps.now_ns + SETTINGS.resend_ns);
+    }
+    end(&steps);
+}
+
 /* Under this version it cannot be taught any more, so there has to be another. */
 Test(replica_propose, rule_16_who_joins_and_lacks_what_no_log_has_is_taught_under_a_new_version)
 {
