@@ -78,7 +78,8 @@ void replica_check(const struct replica *replica)
     ASSERT(!replica->away || replica_is_member(replica));
     ASSERT(replica->opener == 0 || replica->flags.opened || replica->damaged || replica->away);
     ASSERT(!replica->flags.doubtful || replica->role != REPLICA_PRIMARY);
-    ASSERT(!replica->refuses || (replica->away && !replica->flags.opened));
+    ASSERT(!replica->refuses || replica->away);
+    ASSERT(!replica->refuses || !replica->flags.opened || replica->ousts);
     ASSERT(!replica->flags.damaged || replica->damaged);
     ASSERT(!replica->leads || replica->role == REPLICA_PRIMARY);
     ASSERT(!replica->gone || !replica->serving);

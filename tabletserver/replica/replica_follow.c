@@ -180,7 +180,7 @@ static void open_again(struct replica *replica, const struct replica_message *op
         say_forgotten(replica, open);
         return;
     }
-    if (replica->refuses || (!replica->flags.opened && replica_refuses(replica, open))) {
+    if (replica->refuses || replica_refuses_again(replica, open)) {
         replica_refuse(replica, open);
         return;
     }

@@ -264,6 +264,8 @@ void replica_on_excepted(struct replica *replica, const struct replica_event *ev
 
 /* Whether a member that is opened refuses that (rule 19). */
 bool replica_refuses(const struct replica *replica, const struct replica_message *open);
+/* The same, under a version that it has already. */
+bool replica_refuses_again(const struct replica *replica, const struct replica_message *open);
 /* It does: the version is its own from now on, and it is about to lead under the next. */
 void replica_refuse(struct replica *replica, const struct replica_message *open);
 /* It has turned away from this primary before, and says so. */

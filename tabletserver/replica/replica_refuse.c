@@ -43,25 +43,54 @@ bool replica_refuses(const struct replica *replica, const struct replica_message
            (can_lead(replica) && has_more(replica, open));
 }
 
+/* By a process of before.  That had the version on its disk, or it would have opened nobody, so no later one leads under
+ * it again (rule 2): unless the disk went back to before it. */
+static bool was_opened_by_another(const struct replica *replica, const struct replica_message *open)
+{
+    return open->version == replica_version(replica) && replica->flags.opened &&
+           replica->role == REPLICA_SECONDARY && replica->opener != 0 &&
+           replica->opener != open->incarnation;
+}
+
+static bool is_certain(const struct replica *replica, const struct replica_message *open)
+{
+    return was_opened_by_another(replica, open) ||
+           is_below(replica, open->sequence, open->previous_version);
+}
+
+bool replica_refuses_again(const struct replica *replica, const struct replica_message *open)
+{
+    if (replica->flags.opened) {
+        return !open->as_learner && !replica->damaged && was_opened_by_another(replica, open);
+    }
+    return replica_refuses(replica, open);
+}
+
 /* It cannot have served without this member under the new version, and serves no more under those before:
- * so its OPEN is as good as a word (rule 14). */
+ * so its OPEN is as good as a word (rule 14).  But what was given under it to a process of before may still be
+ * counted on, and is waited for. */
 void replica_refuse(struct replica *replica, const struct replica_message *open)
 {
-    bool ousts = is_below(replica, open->sequence, open->previous_version);
+    bool ousts = (replica->refuses && replica->ousts) || is_certain(replica, open);
     if (open->version > replica_version(replica)) {
         replica_adopt(replica, &(struct replica_adoption){.configuration = &open->configuration,
                                                           .refused = true,
                                                           .incarnation = open->incarnation,
                                                           .kept = replica_appended(replica)});
     }
+    bool by_word = !replica->flags.opened;
     replica->opener = open->incarnation;
     replica->answering = true;
     replica->refuses = true;
     replica->ousts = ousts;
     replica->away = true;
-    replica->propose_yield = true;
+    replica->propose_yield = by_word;
     replica->propose_from_ns = replica->now_ns;
-    replica_take_word(replica);
+    if (by_word) {
+        replica_take_word(replica);
+    } else if (replica->granted) {
+        replica_except(replica);
+    }
     replica_follow_answer(replica);
 }
 

@@ -177,6 +177,32 @@ Test(replica_refuse, rule_19_a_member_that_ends_otherwise_is_removed)
     end(&steps);
 }
 
+/* Who had opened it had the version on its disk, and would not lead under it again: the disk went back to before it. */
+Test(replica_refuse, rule_19_who_was_opened_by_a_life_before_under_the_same_version_takes_its_place)
+{
+    struct replica_configuration two = members_of(2, 3, 2);
+    struct steps steps = follow(3);
+    received(&steps, 2, prepare_of(2, 1, 2, 0)); /* not synced: nobody has been told of it */
+    struct replica_message open = open_of(two, 0, false);
+    open.incarnation = PEER + 3;
+    received(&steps, 2, open);
+    cr_assert_not(has_effect(&steps, REPLICA_EFFECT_GRANT));
+    cr_assert_not_null(find_sent(&steps, REPLICA_REFUSED, 2));
+    cr_assert_eq(find_sent(&steps, REPLICA_REFUSED, 2)->opener, open.incarnation);
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_EXCEPT)); /* what the life before was given */
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_EXCEPTED,
+                                        .from = store_of(2),
+                                        .version = 2,
+                                        .at_ns = steps.now_ns + 2000 * MS});
+    cr_assert_null(proposed(&steps));
+    received(&steps, 2, open); /* again: its answer was lost */
+    cr_assert_not_null(find_sent(&steps, REPLICA_REFUSED, 2));
+    tick_at(&steps, steps.now_ns + 2000 * MS);
+    cr_assert_eq(replica_configuration_change(&two, &proposed(&steps)->next),
+                 REPLICA_CHANGE_REPLACE);
+    end(&steps);
+}
+
 /* --- rule 20 ------------------------------------------------------------------------------------ */
 
 Test(replica_refuse, rule_20_who_lacks_what_is_committed_leads_nobody_any_more)
