@@ -315,6 +315,23 @@ static bool is_to_be_placed(const struct catalog *catalog,
            (may_begin_anew(catalog, tablet) || fit_secondary(catalog, tablet) != NULL);
 }
 
+/* Where it was made already, as far as was heard; else wherever there is room. */
+static enum status place_again(struct catalog *catalog,
+                               const struct tablet *tablet,
+                               const struct plan_wanted *wanted,
+                               struct store **ret_stores)
+{
+    struct store *made_in = tablet->made_in == 0
+                                ? NULL
+                                : number_map_get(&catalog->stores, tablet->made_in);
+    if (made_in != NULL && wanted->copies == 1 && made_in->seen_on == made_in->owner &&
+        made_in->condition == 0) {
+        ret_stores[0] = made_in;
+        return STATUS_OK;
+    }
+    return plan_place(catalog, wanted, ret_stores, NULL);
+}
+
 /* A tablet that clients were never told of was never served: nobody can have written to it.  So its
  * first configuration may be made anew, without asking anybody (docs/replication.md, section 10). */
 void plan_place_again(struct catalog *catalog, struct transaction *transaction)
@@ -333,12 +350,13 @@ void plan_place_again(struct catalog *catalog, struct transaction *transaction)
         if (wanted.copies >= too_many || !is_to_be_placed(catalog, transaction, tablet)) {
             continue;
         }
-        if (plan_place(catalog, &wanted, stores, NULL) != STATUS_OK) {
+        if (place_again(catalog, tablet, &wanted, stores) != STATUS_OK) {
             too_many = wanted.copies;
             continue;
         }
         place_anew(catalog, tablet, &record, stores, wanted.copies);
         tablet->unsettled_ns = catalog->now_ns;
+        tablet->made_in = 0;
         if (tablet_record_leader(&record).store == before.store) {
             continue; /* there is no better place */
         }

@@ -272,7 +272,8 @@ static bool take_unknown(struct catalog *catalog,
  * A copy on another store than the catalog says.  On a server that replicates: an outsider.  On one
  * that does not: made too late, after it had been placed again; it can go once the right one is
  * there, but for a server that has that one too, and would not know which is meant.  Nor while it is being created: a
- * transaction may be on its way that places it on this very server again (simulator, seed 4330952).
+ * transaction may be on its way that places it on this very server again (simulator, seed 4330952); and of a server that
+ * makes it in one of its stores only it is placed there (seed 95001282).
  */
 static void take_misplaced(const struct catalog *catalog,
                            struct server *server,
@@ -286,6 +287,11 @@ static void take_misplaced(const struct catalog *catalog,
                                          state_copy_on(tablet, server->number) == NULL;
     if (report != 0 && goes) {
         add_stale(server, held);
+    }
+    if (!server->replicates && held->state != HELD_FAILED &&
+        tablet->record.state == TABLET_CREATING &&
+        tablet_record_leader(&tablet->record).server == server->number) {
+        tablet->made_in = held->store;
     }
 }
 

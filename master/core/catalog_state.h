@@ -87,9 +87,11 @@ struct tablet {
     struct tablet *twin;     /* another one that came of its parent; NULL = none (catalog_fate.c) */
     uint64_t size_bytes;     /* as its primary last reported */
     int64_t unsettled_ns;    /* since when CREATING or SPLITTING under this configuration */
-    int64_t led_ns;          /* when it was known last that somebody leads it, or might */
-    int64_t members_ns;      /* since when it has these members, as far as this process knows */
-    uint64_t batch;          /* number of the transaction that staged it last */
+    uint64_t
+        made_in; /* while it is created: its server, which does not replicate, has made it in this store instead; 0 = none */
+    int64_t led_ns;     /* when it was known last that somebody leads it, or might */
+    int64_t members_ns; /* since when it has these members, as far as this process knows */
+    uint64_t batch;     /* number of the transaction that staged it last */
     struct balance_tablet balance;
     uint64_t reported_operations; /* by the report that told last where its load is */
     uint64_t reported_ns;

@@ -144,13 +144,16 @@ static void on_teach(struct world *world, const struct event *event)
     if (has.configuration.version != event->version) {
         return;
     }
-    if (by_log || moved || has.synced >= view.committed) {
+    /* What it has counts for nothing: it is taught all of it anew (section 9). */
+    bool anew = has.trouble == REPLICA_IS_DAMAGED;
+    if (!anew && (by_log || moved || has.synced >= view.committed)) {
         say_taught(world, teacher, &back,
                    has.synced < view.committed ? has.synced : view.committed);
         return;
     }
     teach_later(world, event);
-    if (has.role != REPLICA_LEARNER || has.appended >= view.committed) {
+    if (has.role != REPLICA_LEARNER || has.appended > view.committed ||
+        (!anew && has.appended == view.committed)) {
         return;
     }
     struct record *record = disk_append(&learner->disk, RECORD_TAUGHT);

@@ -216,7 +216,9 @@ Test(rpc_trouble, a_drain_waits_for_a_call_that_ends)
         rpc_client_close(&late);
         (void)rpc_client_step(&client, 10);
     }
-    cr_assert_eq(code, GRPC_STATUS_UNAVAILABLE, "%d %s", (int)code, text);
+    /* One that comes in the very moment libgrpc ends by itself. */
+    cr_assert(code == GRPC_STATUS_UNAVAILABLE || code == GRPC_STATUS_CANCELLED, "%d %s", (int)code,
+              text);
     cr_assert_not(atomic_load(&drain.is_over));
 
     answer(atomic_exchange(&service.held, NULL), bytes_of_text("done"));
