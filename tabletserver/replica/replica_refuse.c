@@ -71,7 +71,8 @@ bool replica_refuses_again(const struct replica *replica, const struct replica_m
  * counted on, and is waited for. */
 void replica_refuse(struct replica *replica, const struct replica_message *open)
 {
-    bool ousts = (replica->refuses && replica->ousts) || is_certain(replica, open);
+    bool again = replica->refuses && open->version == replica_version(replica);
+    bool ousts = (again && replica->ousts) || is_certain(replica, open);
     if (open->version > replica_version(replica)) {
         replica_adopt(replica, &(struct replica_adoption){.configuration = &open->configuration,
                                                           .refused = true,
