@@ -16,7 +16,8 @@ set_rows() { # PREFIX COUNT
     local i
     for ((i = 0; i < $2; i++)); do ebt --timeout 20 set "$table" "$1$i" f:x=$i >/dev/null || bad "a write failed: $1$i"; done
 }
-is_lost() { ebt recover 2>/dev/null | grep -q "nobody has led it"; }
+# Of this table: those of before have nobody either, and sooner.
+is_lost() { ebt recover "$table" 2>/dev/null | grep -q "nobody has led it"; }
 
 # give_up MIN_IN_SYNC WRITES: so many, before the two come back
 give_up() {
