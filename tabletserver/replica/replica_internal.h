@@ -317,6 +317,9 @@ struct replica_peer *replica_find_peer(struct replica *replica, uint64_t store);
 /* Its acknowledgements and lease are needed (rule 9): a member, or proposed as one. */
 bool replica_counts(const struct replica *replica, const struct replica_peer *peer);
 bool replica_is_inherited(const struct replica *replica);
+/* A version that a former life has reigned under, and the disk has forgotten, is begun anew: members that have more do not
+ * open it (rule 19).  So nothing that can wait is proposed before all have. */
+bool replica_has_opened_all(const struct replica *replica);
 bool replica_has_enough(const struct replica *replica); /* min_in_sync */
 
 /* --- replica_propose.c ---------------------------------------------------------------------------- */

@@ -46,18 +46,6 @@ static bool is_close(const struct replica *replica, const struct replica_peer *p
     return peer->prepared + JOIN_BEHIND_MAX >= replica->committed;
 }
 
-/* A version that a former life has reigned under, and the disk has forgotten, is begun anew: members that
- * have more do not open it, and whoever is added knows less than they (rule 19). */
-static bool has_opened_all(const struct replica *replica)
-{
-    for (uint32_t i = 0; i < replica->peer_count; i++) {
-        if (replica->peers[i].is_member && !replica->peers[i].opened) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void advance_learner(struct replica *replica, struct replica_peer *peer)
 {
     if (!replica_wishes_for(replica, peer->member.store)) {
@@ -65,7 +53,7 @@ static void advance_learner(struct replica *replica, struct replica_peer *peer)
     } else if (peer->opened && peer->as_learner && peer->taught && peer->held &&
                is_close(replica, peer)) {
         join(replica, peer);
-    } else if (peer->opened && peer->joining && peer->held && has_opened_all(replica) &&
+    } else if (peer->opened && peer->joining && peer->held && replica_has_opened_all(replica) &&
                replica_is_inherited(replica) && peer->prepared >= replica->committed &&
                replica->committed >= replica->unkept_end) {
         replica_propose_members(replica,

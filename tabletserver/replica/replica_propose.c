@@ -75,7 +75,7 @@ static bool propose_barrier(struct replica *replica)
                  standing->version == replica_version(replica);
     if (standing->sequence == 0 || replica->barrier.sequence != standing->sequence ||
         standing->sequence == replica->void_barrier || !replica_is_inherited(replica) ||
-        (!split && !merge)) {
+        !replica_has_opened_all(replica) || (!split && !merge)) {
         return false;
     }
     replica_propose_begin(replica, &(struct replica_proposal){.kind = split ? REPLICA_PROPOSE_SPLIT
@@ -176,7 +176,8 @@ static void choose_as_primary(struct replica *replica)
     bool is_full = replica->configuration.member_count == REPLICA_MEMBERS_MAX;
     if (replica_wants_to_hand_over(replica, &wanted)) {
         replica_hand_over_begin(replica, wanted);
-    } else if (replica->goal_members.count > 0 && replica_is_inherited(replica)) {
+    } else if (replica->goal_members.count > 0 && replica_is_inherited(replica) &&
+               replica_has_opened_all(replica)) {
         if (is_full || replica_has_all_wanted(replica)) {
             remove_unwanted(replica);
         } else {

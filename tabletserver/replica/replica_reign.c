@@ -31,6 +31,16 @@ bool replica_is_inherited(const struct replica *replica)
     return replica->committed >= replica->start;
 }
 
+bool replica_has_opened_all(const struct replica *replica)
+{
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        if (replica->peers[i].is_member && !replica->peers[i].opened) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool replica_has_enough(const struct replica *replica)
 {
     uint32_t count = replica->configuration.member_count;

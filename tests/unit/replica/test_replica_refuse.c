@@ -398,3 +398,19 @@ Test(replica_refuse, rule_21_whoever_bore_it_out_need_not_have_heard_of_the_next
     cr_assert_eq(proposed(&steps)->next.member_count, 1);
     end(&steps);
 }
+
+/* The goal of a table that is to have one copy: whoever was to go was removed before it could say that it has more, and so
+ * was the next (model_replica_model, world 126615: two entries of one sequence). */
+Test(replica_refuse, rule_21_nobody_goes_for_a_wish_before_all_have_opened)
+{
+    struct steps steps = reigning(4, 3);
+    held(&steps, 2, true);
+    held(&steps, 3, true);
+    wish(&steps, 1, 0);
+    cr_assert_null(proposed(&steps));
+    opened(&steps, 2, 2, 4);
+    cr_assert_null(proposed(&steps));
+    opened(&steps, 3, 2, 4);
+    cr_assert_eq(proposed(&steps)->next.member_count, 2);
+    end(&steps);
+}
