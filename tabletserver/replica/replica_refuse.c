@@ -52,16 +52,27 @@ static bool was_opened_by_another(const struct replica *replica, const struct re
            replica->opener != open->incarnation;
 }
 
+/* What this very version has given it, and its opener does not have: another process gave it.  A member that has
+ * restarted does not know by whom it was opened, and this tells.  (Or the OPEN is one of before the restart, and so late
+ * that it has outlived its connection: whoever leads is another then, no more.) */
+static bool was_given_more(const struct replica *replica, const struct replica_message *open)
+{
+    return open->version == replica_version(replica) && replica->flags.opened &&
+           replica->role == REPLICA_SECONDARY && replica->opener == 0 &&
+           replica->synced > open->appended;
+}
+
 static bool is_certain(const struct replica *replica, const struct replica_message *open)
 {
-    return was_opened_by_another(replica, open) ||
+    return was_opened_by_another(replica, open) || was_given_more(replica, open) ||
            is_below(replica, open->sequence, open->previous_version);
 }
 
 bool replica_refuses_again(const struct replica *replica, const struct replica_message *open)
 {
     if (replica->flags.opened) {
-        return !open->as_learner && !replica->damaged && was_opened_by_another(replica, open);
+        return !open->as_learner && !replica->damaged && replica_is_member(replica) &&
+               (was_opened_by_another(replica, open) || was_given_more(replica, open));
     }
     return replica_refuses(replica, open);
 }

@@ -254,6 +254,7 @@ static void send_open(struct replica *replica, struct replica_peer *peer)
     open->sequence = replica->start;
     open->committed = replica->committed;
     open->previous_version = replica_version_at(replica, replica->start);
+    open->appended = replica_appended(replica);
     open->as_learner = peer->as_learner;
 }
 

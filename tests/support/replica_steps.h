@@ -200,6 +200,7 @@ __attribute__((unused)) static struct replica_message open_of(
                                     .version = configuration.version,
                                     .configuration = configuration,
                                     .sequence = start,
+                                    .appended = UINT64_MAX,
                                     .as_learner = as_learner};
 }
 

@@ -5,6 +5,7 @@
 #include "common/base/limits.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
+#include "common/wire/message_parts.h"
 #include "common/wire/writer.h"
 #include "tabletserver/replica/replica_message.h"
 
@@ -55,6 +56,7 @@ static struct replica_message random_message(struct prng *prng, uint8_t *room, s
         message.sequence = prng_next(prng);
         message.committed = prng_next(prng);
         message.previous_version = prng_next(prng);
+        message.appended = prng_next(prng);
         message.as_learner = prng_next(prng) % 2 == 0;
         message.configuration = random_configuration(prng);
         break;
@@ -240,6 +242,31 @@ Test(replica_message, a_server_of_before_does_not_say_whether_it_would_lead)
     cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, NULL), STATUS_OK);
     cr_assert_eq(batch.items[0].message.appended, 5);
     cr_assert_eq(batch.items[0].message.will, REPLICA_WILL_UNKNOWN);
+    buffer_deinit(&out);
+    arena_deinit(&arena);
+}
+
+Test(replica_message, a_server_of_before_does_not_say_how_far_its_log_goes_when_it_opens)
+{
+    static const struct replica_configuration ALONE = {
+        .version = 2, .member_count = 1, .members = {{1, 11}}};
+    struct arena arena;
+    struct replica_batch batch;
+    struct buffer out = BUFFER_INIT;
+    arena_init(&arena, 4096, 1 << 20);
+    replica_batch_begin(&HEAD, &out);
+    wire_write_array(&out, 8);
+    wire_write_u64(&out, 9);
+    wire_write_u64(&out, REPLICA_OPEN);
+    for (uint64_t field = 2; field < 6;
+         field++) { /* version, sequence, committed, previous_version */
+        wire_write_u64(&out, field);
+    }
+    wire_write_bool(&out, false);
+    wire_write_configuration(&out, &ALONE);
+    cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, NULL), STATUS_OK);
+    cr_assert_eq(batch.items[0].message.previous_version, 5);
+    cr_assert_eq(batch.items[0].message.appended, UINT64_MAX);
     buffer_deinit(&out);
     arena_deinit(&arena);
 }

@@ -203,6 +203,45 @@ Test(replica_refuse, rule_19_who_was_opened_by_a_life_before_under_the_same_vers
     end(&steps);
 }
 
+static struct replica_message open_with(uint64_t appended)
+{
+    struct replica_message open = open_of(members_of(2, 3, 2), 0, false);
+    open.appended = appended;
+    return open;
+}
+
+/* All have restarted: by whom it was opened it does not know, but what it was given. */
+Test(replica_refuse,
+     rule_19_who_has_restarted_takes_the_place_of_one_that_has_forgotten_what_it_gave)
+{
+    struct steps steps = restarted(0, 2, 3);
+    received(&steps, 2, open_with(1));
+    cr_assert_not_null(find_sent(&steps, REPLICA_REFUSED, 2));
+    cr_assert_null(find_sent(&steps, REPLICA_OPENED, 2));
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_EXCEPTED,
+                                        .from = store_of(2),
+                                        .version = 2,
+                                        .at_ns = steps.now_ns + 2000 * MS});
+    cr_assert_null(proposed(&steps)); /* what its own life before has promised counts, too */
+    tick_at(&steps, steps.now_ns + 2000 * MS);
+    cr_assert(replica_configuration_is_leader(&proposed(&steps)->next, 11));
+    cr_assert_eq(replica_look(steps.replica).appended, 2);
+    end(&steps);
+}
+
+Test(replica_refuse, rule_19_but_not_of_one_that_has_all_that_it_gave_or_does_not_say)
+{
+    static const uint64_t APPENDED[] = {2, 7, UINT64_MAX};
+    for (size_t i = 0; i < sizeof APPENDED / sizeof *APPENDED; i++) {
+        struct steps steps = restarted(0, 2, 3);
+        received(&steps, 2, open_with(APPENDED[i]));
+        cr_assert_eq(find_sent(&steps, REPLICA_OPENED, 2)->sequence, 2);
+        received(&steps, 2, open_with(1)); /* late: from before it has given out the second */
+        cr_assert_null(find_sent(&steps, REPLICA_REFUSED, 2));
+        end(&steps);
+    }
+}
+
 /* --- rule 20 ------------------------------------------------------------------------------------ */
 
 Test(replica_refuse, rule_20_who_lacks_what_is_committed_leads_nobody_any_more)
