@@ -1,15 +1,16 @@
 /*
- * How long each of some rows could not be written to, for test_hand_over.sh:
+ * How long each of some rows could not be written to, or read, for test_hand_over.sh:
  *
  *   gap_client TABLE FAMILY ROW...
  *
- * Adds one to a cell of each row, over and over, one request a row at a time.  Prints "ready" when every row has been
- * written to for a while; from then on it notes, a row, the longest time from one acknowledgement to the next.  On SIGTERM
- * it prints, a row,
+ * Adds one to a cell of each row, over and over, one request a row at a time, and beside it reads each row, some hundred
+ * times a second.  Prints "ready" when every row has been written to for a while; from then on it notes, a row, the longest
+ * time from one acknowledgement to the next, and that of a read.  On SIGTERM it prints, a row,
  *
- *   ROW gap_ms=N p50_ms=N adds=N
+ *   ROW gap_ms=N p50_ms=N adds=N read_ms=N reads=N
  *
- * Exit status 1, and why: an add failed, or a row's sum is not the number of adds that were acknowledged.
+ * Exit status 1, and why: an add or a read failed, a read shows less than was acknowledged before it began, or a row's sum
+ * is not the number of adds that were acknowledged.
  * Masters: EDUBBA_MASTERS.
  */
 #include <edubba.h>
@@ -24,10 +25,10 @@
 #include <unistd.h>
 
 #define ROWS_MAX   64
-#define WARM_ADDS  200      /* a row, before anything is noted */
-#define STEP_US    50       /* of the histogram that the median is read from */
-#define STEPS      20000    /* up to a second */
-#define TICK_NS    10000000 /* how often the main thread looks */
+#define WARM_ADDS  200     /* a row, before anything is noted */
+#define STEP_US    50      /* of the histogram that the median is read from */
+#define STEPS      20000   /* up to a second */
+#define TICK_NS    2000000 /* how often the main thread looks, and each row is read */
 #define PATIENCE_S 60
 
 struct lane {
@@ -35,7 +36,13 @@ struct lane {
     struct edubba_table *table;
     const char *family;
     _Atomic uint64_t adds;
-    double last_ms; /* the completion's, from here on */
+    atomic_bool
+        is_read; /* now: then what follows of reads is the completion's, else the main thread's */
+    uint64_t reads;
+    uint64_t added;  /* when the read began */
+    double begun_ms; /* the read */
+    double read_ms;
+    double last_ms; /* the adds' completion's, from here on */
     double gap_ms;
     uint32_t steps[STEPS];
 };
@@ -108,6 +115,71 @@ static void add(struct lane *lane)
     }
 }
 
+/* --- reading ------------------------------------------------------------------------------------ */
+
+static uint64_t load_be64_of(const uint8_t *bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++) {
+        value = value << 8 | bytes[i];
+    }
+    return value;
+}
+
+static uint64_t sum_in(const struct edubba_row *row)
+{
+    bool is_sum = row != NULL && row->cell_count == 1 && row->cells[0].value.size == 8;
+    return is_sum ? load_be64_of(row->cells[0].value.data) : 0;
+}
+
+static void fail_at(const char *row, const char *format, uint64_t sum, uint64_t adds)
+{
+    char text[96];
+    (void)snprintf(text, sizeof text, format, sum, adds);
+    fail(row, text);
+}
+
+static void on_read(void *context, const struct edubba_result *result)
+{
+    struct lane *lane = context;
+    double took_ms = now_ms() - lane->begun_ms;
+    if (result->code != EDUBBA_OK) {
+        fail(lane->row, result->text);
+    } else if (sum_in(result->row) < lane->added) {
+        fail_at(lane->row, "read: %" PRIu64 ", when %" PRIu64 " adds had been acknowledged",
+                sum_in(result->row), lane->added);
+    }
+    if (atomic_load(&noting)) {
+        lane->read_ms = took_ms > lane->read_ms ? took_ms : lane->read_ms;
+        lane->reads++;
+    }
+    atomic_store(&lane->is_read, false);
+}
+
+static void read_lane(struct lane *lane)
+{
+    struct edubba_error error;
+    const struct edubba_operation operation = {.kind = EDUBBA_OPERATION_READ,
+                                               .row = EDUBBA_TEXT(lane->row)};
+    lane->begun_ms = now_ms();
+    lane->added = atomic_load(&lane->adds);
+    atomic_store(&lane->is_read, true);
+    if (edubba_submit(lane->table, &operation, on_read, lane, &error) != EDUBBA_OK) {
+        fail(lane->row, error.text);
+    }
+}
+
+static void read_lanes(void)
+{
+    for (int i = 0; i < lane_count && !atomic_load(&ending); i++) {
+        if (!atomic_load(&lanes[i].is_read)) {
+            read_lane(&lanes[i]);
+        }
+    }
+}
+
+/* --- the whole ---------------------------------------------------------------------------------- */
+
 static double median_ms(const struct lane *lane)
 {
     uint64_t total = 0;
@@ -138,35 +210,20 @@ static bool all_are_warm(void)
     return true;
 }
 
-static uint64_t load_be64_of(const uint8_t *bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < 8; i++) {
-        value = value << 8 | bytes[i];
-    }
-    return value;
-}
-
 /* The sum is what was acknowledged, no more and no less. */
 static void check(const struct lane *lane)
 {
     struct edubba_error error;
     struct edubba_row *row = NULL;
-    char text[96];
     enum edubba_code code = edubba_read_row(lane->table, EDUBBA_TEXT(lane->row), NULL, &row,
                                             &error);
-    uint64_t sum = code == EDUBBA_OK && row != NULL && row->cell_count == 1 &&
-                           row->cells[0].value.size == 8
-                       ? load_be64_of(row->cells[0].value.data)
-                       : 0;
+    uint64_t sum = code == EDUBBA_OK ? sum_in(row) : 0;
     edubba_row_free(row);
     if (code != EDUBBA_OK) {
         fail(lane->row, error.text);
     } else if (sum != atomic_load(&lane->adds)) {
-        (void)snprintf(text, sizeof text,
-                       "the sum is %" PRIu64 ", %" PRIu64 " adds were acknowledged", sum,
-                       (uint64_t)atomic_load(&lane->adds));
-        fail(lane->row, text);
+        fail_at(lane->row, "the sum is %" PRIu64 ", %" PRIu64 " adds were acknowledged", sum,
+                atomic_load(&lane->adds));
     }
 }
 
@@ -187,6 +244,7 @@ static void run(void)
     printf("ready\n");
     (void)fflush(stdout);
     while (!atomic_load(&ending)) {
+        read_lanes();
         pause_a_little();
     }
 }
@@ -216,8 +274,9 @@ int main(int argument_count, char **arguments)
     run();
     edubba_drain(client);
     for (int i = 0; i < lane_count; i++) {
-        printf("%s gap_ms=%.1f p50_ms=%.2f adds=%" PRIu64 "\n", lanes[i].row, lanes[i].gap_ms,
-               median_ms(&lanes[i]), (uint64_t)atomic_load(&lanes[i].adds));
+        printf("%s gap_ms=%.1f p50_ms=%.2f adds=%" PRIu64 " read_ms=%.1f reads=%" PRIu64 "\n",
+               lanes[i].row, lanes[i].gap_ms, median_ms(&lanes[i]),
+               (uint64_t)atomic_load(&lanes[i].adds), lanes[i].read_ms, lanes[i].reads);
         check(&lanes[i]);
     }
     edubba_table_close(table);

@@ -2,7 +2,8 @@
 # Planned hand-overs under load: two copies of each of 12 tablets on three servers, one add at a time to a row of each.
 # A server is drained, so that those that it leads are handed over, and taken back.  Nobody serves a tablet for less than
 # 50 ms, by the median of those that were handed over, as the servers' logs tell; nothing fails, nothing is lost or
-# doubled.  Printed besides: the longest time between two acknowledgements that a client saw meanwhile, disks' syncs and all.
+# doubled, and each read shows what was acknowledged before it.  Printed besides: the longest time between two
+# acknowledgements that a client saw meanwhile, disks' syncs and all, and the longest that a read took.
 #
 #   test_hand_over.sh [BUILD] [--rounds N]     drains (2)
 rounds=2
@@ -70,7 +71,8 @@ for ((round = 1; round <= rounds; round++)); do
     gaps+=("${these[@]}")
     seen=$(grep -Ff <(sed 's/$/ gap_ms/' "$WORK/led") "$WORK/gaps" | sed -nE 's/.*gap_ms=([0-9.]+).*/\1/p' | tr '\n' ' ')
     rest=$(grep -vFf <(sed 's/$/ gap_ms/' "$WORK/led") "$WORK/gaps" | sed -nE 's/.*gap_ms=([0-9.]+).*/\1/p' | sort -n | tail -n 1)
-    echo "  server $drained led $(grep -c . "$WORK/led") tablets, served by nobody for ${these[*]:-?} ms; clients saw ${seen}ms, of the other tablets at most ${rest:-?} ms"
+    reads=$(grep -Ff <(sed 's/$/ gap_ms/' "$WORK/led") "$WORK/gaps" | sed -nE 's/.*read_ms=([0-9.]+).*/\1/p' | tr '\n' ' ')
+    echo "  server $drained led $(grep -c . "$WORK/led") tablets, served by nobody for ${these[*]:-?} ms; clients saw ${seen}ms, of the other tablets at most ${rest:-?} ms; reads took up to ${reads}ms"
     served=$(served_at_mark $drained) # more are handed over, where it came to lead one meanwhile
     same "each that it served was handed over: $served, ${#these[@]} were" "$((${#these[@]} >= served))" 1
     same "it served about a third" "$((served >= 2))" 1
