@@ -317,7 +317,6 @@ void host_damaged(struct host *host, struct store_tablet *tablet)
     (void)host;
     if (hosted_of(tablet) != NULL) {
         hosted_step(hosted_of(tablet), &event);
-        hosted_note_view(hosted_of(tablet)); /* who leads alone does nothing else */
     }
 }
 

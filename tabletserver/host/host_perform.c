@@ -206,7 +206,8 @@ static void perform(struct hosted *hosted,
     }
 }
 
-/* For those who report it. */
+/* For those who report it.  A step without effects can have changed it, too: a lone primary is damaged, and who was let go
+ * begins by doing nothing. */
 void hosted_note_view(struct hosted *hosted)
 {
     const struct host_options *options = &hosted->host->options;
@@ -235,7 +236,5 @@ void hosted_perform(struct hosted *hosted, const struct replica_event *event)
     for (uint32_t i = 0; i < effects->count; i++) {
         perform(hosted, &effects->items[i], event);
     }
-    if (effects->count > 0) {
-        hosted_note_view(hosted);
-    }
+    hosted_note_view(hosted);
 }

@@ -89,6 +89,9 @@ for n in 1 2 3; do [[ $n == "$left" ]] || { kill_hard "server$n"; rm -rf "$WORK/
 start "$left"
 until_says "the tablet is lost" 'nobody has led it' ebt recover
 until_says "the copy that is left is named" "$(address "$left").*does not count, whole" ebt recover load
+kill_hard "server$left"
+start "$left"
+until_says "after a restart, too" "$(address "$left").*does not count, whole" ebt recover load
 until_says "so is what is missing" 'member, (not heard of|its server is gone)' ebt recover
 says "nothing is made of it" 1 'UNAVAILABLE|DEADLINE' ebt --timeout 2 lookup load before
 says "what is meant must be said" 2 'of which TABLET or TABLE' ebt recover --accept-data-loss

@@ -198,7 +198,8 @@ static void on_told(struct world *world, struct server *server, const struct eve
                                 .goal_leader = event->goal_leader});
     tell(world, server,
          (struct replica_event){.type = REPLICA_EVENT_CATALOG,
-                                .configuration = event->configuration});
+                                .configuration = event->configuration,
+                                .present = !world->founded});
 }
 
 static void on_lease_message(struct world *world, struct server *server, struct event *event)

@@ -344,6 +344,7 @@ static inline void perform_one(struct world *world,
         server->leads = false;
         break;
     case REPLICA_EFFECT_SERVE:
+        world->founded = true;
         server->serving = true;
         server->serving_peers = effect->peers;
         break;

@@ -73,12 +73,15 @@ static bool is_newest_member(const struct world *world, uint64_t store)
     return replica_configuration_find(&world->newest, store) < world->newest.member_count;
 }
 
-/* A member's copy, or its end. */
+/* A member's copy, or its end.  Also where it was lost before it was a member: its addition was on its way to the master
+ * (seed 92941). */
 static bool one_is_lost(const struct world *world)
 {
-    bool lost = world->wiped_store != 0 && is_newest_member(world, world->wiped_store);
+    bool lost = false;
     for (uint32_t i = 0; i < world->newest.member_count; i++) {
-        lost = lost || is_old(&world->servers[world->newest.members[i].server - 1]);
+        struct replica_member member = world->newest.members[i];
+        const struct server *server = &world->servers[member.server - 1];
+        lost = lost || server->member.store != member.store || is_old(server);
     }
     return lost;
 }
@@ -89,9 +92,6 @@ static void wipe(struct world *world, struct server *server)
     bool counts = is_newest_member(world, server->member.store);
     if (counts && (one_is_lost(world) || world->newest.member_count < 3)) {
         return;
-    }
-    if (counts) {
-        world->wiped_store = server->member.store;
     }
     if (server->up) {
         stop(world, server);

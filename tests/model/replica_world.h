@@ -241,9 +241,9 @@ struct world {
     struct cell given[SEQUENCES * 2]; /* (version, sequence) -> id, hashed */
     uint64_t given_sequence[SEQUENCES * 2];
     uint64_t next_id;
-    uint64_t wiped_store; /* a member whose copy is lost */
-    bool lone[VERSIONS];  /* the version has one member */
-    bool dirty;           /* a configuration or a disk has changed: look at all members */
+    bool founded;        /* somebody has served: it is not being created any more (rule 18) */
+    bool lone[VERSIONS]; /* the version has one member */
+    bool dirty;          /* a configuration or a disk has changed: look at all members */
 
     /* what has happened, so that a world in which nothing does is noticed */
     uint64_t acknowledged;

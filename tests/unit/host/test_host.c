@@ -562,6 +562,29 @@ Test(host_cluster, a_lease_that_lapses_between_two_looks_costs_no_member)
     expect_level();
 }
 
+/* It does nothing from then on, and was reported as a copy of no version, which may be the one that is meant: so none was
+ * made in another store of its server (simulator, seed 95000480). */
+Test(host_cluster, a_copy_that_was_let_go_is_known_as_such_after_a_restart)
+{
+    begin_with(3);
+    start_all(3);
+    write_rows(3);
+    struct node *gone = &cluster.nodes[2];
+    node_kill(gone);
+    PUMP_UNTIL(&cluster, !is_member(gone));
+    node_start(gone);
+    PUMP_UNTIL(&cluster, host_look(gone->tablet).role == REPLICA_OUTSIDER);
+    node_kill(gone);
+    node_start(gone);
+    struct replica_view replica = host_look(gone->tablet);
+    struct serving_view known = serving_look(host_serving(gone->tablet));
+    cr_assert_eq(replica.role, REPLICA_OUTSIDER);
+    cr_assert_gt(replica.configuration.version, 1);
+    cr_assert_eq(known.version, replica.configuration.version);
+    cr_assert_eq(known.role, REPLICA_OUTSIDER);
+    cr_assert_not(known.empty);
+}
+
 /* A master's word that its copy may go, and a goal that brings it back, may cross (an audit). */
 Test(host_cluster, an_old_word_that_a_copy_may_go_is_passed_over)
 {
