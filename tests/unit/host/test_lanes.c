@@ -232,18 +232,19 @@ Test(lanes, what_waits_is_bounded_on_both_sides)
     node_open(&a, 1, 60000);
     node_open(&b, 2, 60000);
     atomic_store(&b.hold, true);
-    cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
+    open_lane(&a, &b);
+    uint64_t before = lanes_look(a.lanes).batches_sent;
     uint64_t lost = 0;
     uint64_t sequence = 0;
     while (lost < 100) {
         lost += send_to(&a, STORE, ++sequence, 10000) ? 0 : 1;
         lanes_flush(a.lanes);
-        WAIT_FOR(lanes_look(a.lanes).batches_sent > 0);
+        WAIT_FOR(lanes_look(a.lanes).batches_sent > before);
     }
-    WAIT_FOR(held(&b) == lanes_look(a.lanes).batches_sent);
+    WAIT_FOR(held(&b) == lanes_look(a.lanes).batches_sent - before);
     clock_sleep_us(20000);
     cr_assert_leq(held(&b), LANES_IN_FLIGHT_MAX, "no more than so many are under way");
-    cr_assert_eq(held(&b), lanes_look(a.lanes).batches_sent);
+    cr_assert_eq(held(&b), lanes_look(a.lanes).batches_sent - before);
     cr_assert_eq(lanes_look(a.lanes).items_lost, lost);
     cr_assert_lt((sequence - lost) * 10000,
                  (LANES_IN_FLIGHT_MAX + 1) * (OUTBOX_BYTES + 10000 + REPLICA_ITEM_BYTES_OWN));
@@ -285,6 +286,7 @@ Test(lanes, a_large_batch_has_its_turn_beside_a_store_that_never_rests)
     node_open(&b, 2, 60000);
     atomic_store(&b.hold, true);
     open_lane(&a, &b);
+    uint64_t before = lanes_look(a.lanes).batches_sent;
     cr_assert(send_from(&a, 1, STORE, 1, 10));
     lanes_flush(a.lanes);
     WAIT_FOR(held(&b) == 1);
@@ -300,7 +302,7 @@ Test(lanes, a_large_batch_has_its_turn_beside_a_store_that_never_rests)
     }
     cr_assert(has_held_of(&b, 2));
     let_go_of_held(&b);
-    WAIT_FOR(lanes_look(b.lanes).batches_received == lanes_look(a.lanes).batches_sent);
+    WAIT_FOR(lanes_look(b.lanes).batches_received >= lanes_look(a.lanes).batches_sent - before);
     node_close(&a);
     node_close(&b);
 }
