@@ -123,7 +123,7 @@ says "help of nothing" 2 "no workload 'ycsb-q'" "$LOAD" ycsb-q --help
 says "help of no command" 0 '^workloads:' "$LOAD" --quiet --help
 says "help of one" 0 'Needs rows' load help ycsb-e
 says "man page" 0 '^\.TH' "$LOAD" --man
-says "no cluster" 1 'UNAVAILABLE' load write --masters tcp://127.0.0.1:1 --timeout 1
+says_again "no cluster" 1 'UNAVAILABLE' load write --masters tcp://127.0.0.1:1 --timeout 1
 begun=$SECONDS
 says "no cluster: what to do" 1 'quickstart.*--masters' load write --masters tcp://127.0.0.1:1
 same "it is not waited for long" $((SECONDS - begun < 40)) 1
@@ -231,7 +231,7 @@ same "unknown outcomes are counted" "$(($(field unknown) > 0))" 1
 unset "PIDS[server1]" "PIDS[server2]"
 says "what is waited for at the start" 1 'waiting for tcp://127.0.0.1:[0-9]+, which has rows of table P-write, [0-9.]+ s of 5 s .*--timeout.*Connection refused' \
     "$LOAD" write --table P-write --timeout 5 --duration 60
-says "servers that nobody can connect to" 1 'client 1 of 1 could not connect: .*Connection refused' load write --table P-write --timeout 0.5 --duration 60
+says_again "servers that nobody can connect to" 1 'client 1 of 1 could not connect: .*Connection refused' load write --table P-write --timeout 0.5 --duration 60
 begun=$SECONDS
 same "an interrupt quits at once while no server is there" "$(interrupt 1 20 --timeout 30)" 130
 same "and does not wait" $((SECONDS - begun < 25)) 1

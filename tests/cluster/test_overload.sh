@@ -47,11 +47,11 @@ if ((looks > SECONDS_OFFERED && memory < 2 * MEMORY_LIMIT)); then ok; else bad "
 at_most "control requests, by the 99th of a hundred" "$p99_ms" 2999
 
 # The clients are still there and still take nothing: for all others it is as if they were not.
-for _ in $(seq 600); do (($(metric edubba_request_bytes) < 16 << 20)) && break; sleep 0.1; done
+for _ in $(seq 3000); do (($(metric edubba_request_bytes) < 16 << 20)) && break; sleep 0.1; done
 if (($(metric edubba_request_bytes) < 16 << 20)); then ok; else bad "$(metric edubba_request_bytes) bytes of requests are still under way"; fi
 if load run read --verify --duration 1 >"$WORK/read.json" 2>&1; then ok; else bad "reading: $(<"$WORK/read.json")"; fi
 stop_soft never_read
-for _ in $(seq 600); do (($(metric edubba_answer_bytes) == 0)) && break; sleep 0.1; done
+for _ in $(seq 3000); do (($(metric edubba_answer_bytes) == 0)) && break; sleep 0.1; done
 same "what they left lying goes with them" "$(metric edubba_answer_bytes)" 0
 if stop_soft server1; then ok; else bad "the server does not end well"; fi
 finish
