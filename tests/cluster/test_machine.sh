@@ -37,7 +37,14 @@ MACHINE_OTHERS_PERCENT=1000 MACHINE_STILL_MS=1000000
 same "with the machine to itself it is bad" "$(verdict 6 5)" "0 1 0"
 
 MACHINE_STILL_MS=500
+kill_hard pulse
+mkfifo "$WORK/pipe"
+timeout 60 cat "$WORK/pipe" & reader=$!
+exec 9>"$WORK/pipe"
 machine_watch
+exec 9>&-
+wait $reader
+same "what the test closes is closed" $? 0
 kill -STOP "$(pid_of pulse)"
 sleep 1
 kill -CONT "$(pid_of pulse)"
