@@ -39,7 +39,12 @@ async function shot(page, name) {
 
 /** The heat map of all that is known, and as many columns as minutes, about. */
 const window_ = `from=${known.begin_us}&to=${known.end_us}`;
-const heatOf = async (page) => { await page.waitForSelector('.heat .bands button'); await page.waitForTimeout(150); };
+// The picture is there, and where it stands when all has its place: two frames later, however slow these are.
+const heatOf = async (page) => {
+  await page.waitForSelector('.heat .bands button');
+  await page.waitForTimeout(150);
+  await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+};
 
 /** Lightness, 0 to 255, of the picture at x and y from 0 to 1. */
 const lightness = (page, points) => page.evaluate((all) => {

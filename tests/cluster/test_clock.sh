@@ -23,7 +23,7 @@ hold() {
         sleep 1
         put "$what" "row$((++written))"
     done
-    for ((n = 0; n < 100; n++)); do [[ $(metric edubba_clock_doubted) == "$doubted" ]] && break; sleep 0.1; done
+    for ((n = 0; n < 600; n++)); do [[ $(metric edubba_clock_doubted) == "$doubted" ]] && break; sleep 0.1; done
     same "clock_doubted $what" "$(metric edubba_clock_doubted)" "$doubted"
 }
 
@@ -38,7 +38,7 @@ while ((written < ROWS)); do put "at first" "row$((++written))"; done
 if stop_soft server1; then ok; else bad "the server does not end well"; fi
 start_wrong || exit 1
 join
-"$BUILD/client/load/edubba-load" write --rate 300 --records 1k --duration 32 --timeout 20 --quiet --format json >"$WORK/load.json" 2>&1 &
+"$BUILD/client/load/edubba-load" write --rate 300 --records 1k --duration 32 --timeout 60 --quiet --format json >"$WORK/load.json" 2>&1 &
 PIDS[load]=$!
 hold "before any step" 2 0
 set_clock $HOUR; hold "an hour ahead" 4 1

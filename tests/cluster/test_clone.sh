@@ -15,52 +15,57 @@ add() { # TIMES
         if ebt addtocell T c s:n=1@0 >/dev/null; then adds=$((adds + 1)); else bad "an add failed"; fi
     done
 }
-sum() { ebt --timeout 20 --json lookup T c 2>/dev/null | grep -oE '[0-9]+' | tail -n 1; }
+sum() { ebt --timeout 60 --json lookup T c 2>/dev/null | grep -oE '[0-9]+' | tail -n 1; }
 leader() { ebt --json tablets T | grep -oE '"address":"tcp://127.0.0.1:[0-9]+' | head -n 1 | grep -oE '[0-9]+$' | { read -r port; echo $((port - PORT)); }; }
 version() { ebt tablets T | awk 'NR == 2 { print $5 }'; }
 in_sync() { ebt tablets T | awk 'NR == 2 { print $4 }'; }
 whole() { [[ $(in_sync) == 3/3 ]]; }
 logged() { grep -q "$2" "$WORK/$1.log"; }
 
-await "there are three servers" 30 eval '[[ $(ebt --json servers 2>/dev/null | grep -c "\"alive\":true") == 3 ]]'
+await "there are three servers" 60 eval '[[ $(ebt --json servers 2>/dev/null | grep -c "\"alive\":true") == 3 ]]'
 ebt createtable T families=s::intsum replicas=3 min-in-sync=2 || exit 1
 add 5
-await "three copies" 30 whole
+await "three copies" $WHOLE_SECONDS whole
 
 # --- a copy, beside its original ----------------------------------------------------------------------
 twin=$((1 + $(leader) % 3)) # not the primary
 kill_hard server$twin
 cp -a "$WORK/server$twin" "$WORK/server4"
 start_server "$twin" "${settings[@]}" || exit 1
-await "three copies again" 60 whole
+await "three copies again" $WHOLE_SECONDS whole
 add 20
-before=$(version)
 start_server 4 "${settings[@]}" || exit 1
-await "the copy is refused" 20 logged server4 "must end if its folder is a copy"
-for _ in $(seq 8); do
-    add 2
-    sleep 0.5
+await "the copy is refused" 60 logged server4 "must end if its folder is a copy"
+# (Where the machine gives a member no processor for so long that the others remove it, that changes the version, too, and says
+# nothing of the copy: then once more.)
+for _ in 1 2 3; do
+    before=$(version)
+    for _ in $(seq 8); do
+        add 2
+        sleep 0.5
+    done
+    [[ $(version) == "$before" ]] && break
+    await "three copies once more" $WHOLE_SECONDS whole
 done
 same "nothing was changed by it" "$(version)" "$before"
 same "nor lost or doubled" "$(sum)" "$adds"
-says "it answers nobody" 1 "another process runs as this server|UNAVAILABLE" env EDUBBA_MASTERS="tcp://127.0.0.1:$((PORT + 4))" \
+says_again "it answers nobody" 1 "another process runs as this server|UNAVAILABLE" env EDUBBA_MASTERS="tcp://127.0.0.1:$((PORT + 4))" \
     "$BUILD/client/cli/ebt" --timeout 3 lookup T c
 
 # --- the original stands still, and the copy comes in its place --------------------------------------
 kill -STOP "$(pid_of server$twin)"
-await "the copy is let in" 30 logged server4 master_found
+await "the copy is let in" 60 logged server4 master_found
 add 10
-await "three copies with it" 60 whole
+await "three copies with it" $WHOLE_SECONDS whole
 kill -CONT "$(pid_of server$twin)"
-await "the original is refused now" 20 logged "server$twin" "this older process"
+await "the original is refused now" 60 logged "server$twin" "this older process"
 add 10
 same "nothing is lost or doubled" "$(sum)" "$adds"
 kill_hard "server$twin"
 
 # --- whoever leads dies: the copy has all of it --------------------------------------------------------
 kill_hard "server$(leader)"
-await "another leads" 30 ebt --timeout 5 addtocell T c s:n=1@0
-adds=$((adds + 1))
+add 1 # another leads; tried once: of one that was given up it would not be known whether it was done
 same "all of it is there" "$(sum)" "$adds"
 
 # --- who a server is, is not read from a file that decayed ---------------------------------------------

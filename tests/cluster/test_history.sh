@@ -23,41 +23,49 @@ heat_of() {
     echo "${total:-0}"
 }
 events() { ebt --json events T 2>/dev/null; }
-# What an event is, without what may still come of it.
+# What an event is, without what may still come of it.  More of them may come, of a load that is over, too.
 told() { events | sed -E 's/"(change|ended_us|outcome|why)":("[^"]*"|[0-9]+),?//g' | sort; }
 has_active() { [[ $(active_master) != none && $(active_master) != "${1:-}" ]]; }
+# untold EVENTS: of these, those that are not told now.
+untold() { comm -23 <(echo "$1") <(told); }
+# Of the events up to that number; who takes over decides anew.
+under_way() { events | grep '"outcome":"under_way"' | awk -F'[:,]' -v last="$1" '$2 <= last' | wc -l; }
 has_decided() { events | grep -q '"outcome":"done"'; }
 has_heat() { (($(heat_of "$1") > 0)); }
 
 etcd_begin
 for n in 1 2; do begin_master $n || exit 1; done
 for n in 1 2; do start_server $n replicate=true || exit 1; done
-await "a master is active" 30 has_active
+await "a master is active" 60 has_active
 active=$(active_master)
 other=$((3 - active))
 "$BUILD/client/load/edubba-load" --quiet load read --table T --records 20000 >/dev/null || bad "load"
-"$BUILD/client/load/edubba-load" --quiet run read --table T --records 20000 --rate 6000 --duration 15 >/dev/null || bad "run"
-await "something is decided" 30 has_decided
-await "there is heat" 20 has_heat "$active"
-await "who stands by has it, too" 100 has_heat "$other"
+for _ in 1 2 3 4; do
+    "$BUILD/client/load/edubba-load" --quiet run read --table T --records 20000 --rate 6000 --duration 15 >/dev/null || bad "run"
+    has_decided && break
+done
+await "something is decided" 60 has_decided
+await "there is heat" 60 has_heat "$active"
+await "who stands by has it, too" 120 has_heat "$other"
 sleep 6 # a round of who stands by
 before=$(told)
+newest=$(events | awk -F'[:,]' '$2 > newest { newest = $2 } END { print newest }')
 
 kill_hard "master$active"
-await "another master is active" 30 has_active "$active"
-same "events of before are told" "$(told)" "$before"
-same "none of them is under way" "$(events | grep -c '"outcome":"under_way"')" 0
+await "another master is active" 60 has_active "$active"
+same "events of before are told" "$(untold "$before")" ""
+same "none of them is under way" "$(under_way "$newest")" 0
 heat=$(heat_of "$other")
 same "the heat of before is shown" "$((heat > 0))" 1
 
 # --- they outlive both ------------------------------------------------------------------------------
 stop_soft "master$other"
 begin_master "$other" || exit 1
-await "it is active again" 30 has_active "$active"
-same "events outlive a restart" "$(told)" "$before"
+await "it is active again" 60 has_active "$active"
+same "events outlive a restart" "$(untold "$before")" ""
 same "so does heat" "$(heat_of "$other")" "$heat"
 kill_hard "master$other"
 begin_master "$active" || exit 1
-await "the first one is active again" 30 has_active "$other"
-same "it has them, too" "$(told)" "$before"
+await "the first one is active again" 60 has_active "$other"
+same "it has them, too" "$(untold "$before")" ""
 finish

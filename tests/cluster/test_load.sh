@@ -2,6 +2,7 @@
 # edubba-load against real processes: every workload in a tiny form, what it verifies, what it refuses.
 [[ -n ${1:-} ]] && BUILD=$(cd "$1" && pwd)
 source "$(dirname "$0")/cluster.sh"
+source "$(dirname "$0")/machine.sh"
 cluster_begin 2
 LOAD=${LOAD:-$BUILD/client/load/edubba-load}
 load() { "$LOAD" --quiet "$@"; }
@@ -61,9 +62,10 @@ says "late requests are counted" 0 'late' load write --table P-write --rate 2000
 report run read --table P-read --records 300 --rate 1000000 --in-flight 1 --duration 0.3 || bad "far too high a rate: $(cat "$WORK/errors")"
 due=$(($(field operations) + $(field late)))
 same "all that was due is counted, $due" $((due > 280000 && due <= 300001)) 1
+machine_watch
 before=$SECONDS
 says "a low rate ends in time" 0 'operations  1' load run read --table P-read --records 300 --rate 0.1 --duration 0.5
-same "within $((SECONDS - before)) s" $((SECONDS - before < 9)) 1 # the next would be due at the tenth
+at_most "which takes" $((SECONDS - before)) 8 s # the next would be due at the tenth
 
 says "connections" 0 'operations  100' load run read --table P-read --records 300 --operations 100 --connections 4 --messages 1
 stall() { kill -STOP "$(pid_of server1)" "$(pid_of server2)"; sleep 1.6; kill -CONT "$(pid_of server1)" "$(pid_of server2)"; }
@@ -123,7 +125,7 @@ says "help of nothing" 2 "no workload 'ycsb-q'" "$LOAD" ycsb-q --help
 says "help of no command" 0 '^workloads:' "$LOAD" --quiet --help
 says "help of one" 0 'Needs rows' load help ycsb-e
 says "man page" 0 '^\.TH' "$LOAD" --man
-says "no cluster" 1 'UNAVAILABLE' load write --masters tcp://127.0.0.1:1 --timeout 1
+says_again "no cluster" 1 'UNAVAILABLE' load write --masters tcp://127.0.0.1:1 --timeout 1
 begun=$SECONDS
 says "no cluster: what to do" 1 'quickstart.*--masters' load write --masters tcp://127.0.0.1:1
 same "it is not waited for long" $((SECONDS - begun < 40)) 1
@@ -164,10 +166,11 @@ says "not one operation succeeds" 1 'not one operation succeeded; the first erro
 wait $pid
 files() { (ulimit -n 64; load "$@"); }
 says "too few open files" 1 'need about 232 open files.*ulimit -n' files write --clients 200 --operations 10
+machine_watch
 begun=$SECONDS
 says "too few open files for all servers" 1 'need about .* open files.*ulimit -n' \
     bash -c "ulimit -n 4040; '$LOAD' write --quiet --clients 4000 --operations 10"
-same "that is told before the clients are made" $((SECONDS - begun < 5)) 1
+at_most "that is told before the clients are made:" $((SECONDS - begun)) 4 s
 says "they are raised as far as they may" 0 'operations  100' bash -c "ulimit -S -n 20; '$LOAD' write --quiet --clients 20 --in-flight 1 --operations 100"
 # both NAME ARGUMENTS...: two at the same moment; each has to end well.
 both() {
@@ -206,10 +209,11 @@ for _ in 1 2 3 4 5; do
 done
 same "status after two that come together" "$status" 130
 grep -q 'interrupted' "$WORK/report" && ok || bad "two that come together are one, and the run reports what it has"
+machine_watch
 begun=$SECONDS
 same "status after a second one, later, whatever is in flight" "$(FREEZE=1 interrupt 2 2000 --timeout 60)" 130
 kill -CONT "$(pid_of server1)" "$(pid_of server2)"
-same "it quits at once" $((SECONDS - begun < 25)) 1
+at_most "it quits at once:" $((SECONDS - begun)) 24 s
 grep -q 'interrupted' "$WORK/report" && bad "a second one, later, waits for no report" || ok
 
 "$LOAD" write --masters tcp://127.0.0.1:1 --timeout 60 >"$WORK/report" 2>&1 & pid=$!
@@ -218,7 +222,7 @@ begun=$SECONDS; status=0
 kill -INT "$pid"
 wait "$pid" || status=$?
 same "status after an interrupt while no cluster is there" "$status" 130
-same "which is not waited for" $((SECONDS - begun < 25)) 1
+at_most "which is not waited for:" $((SECONDS - begun)) 24 s
 
 # --- errors are counted, an outage is seen ------------------------------------------------------------------
 outage() { kill_hard server1; kill_hard server2; }
@@ -231,10 +235,10 @@ same "unknown outcomes are counted" "$(($(field unknown) > 0))" 1
 unset "PIDS[server1]" "PIDS[server2]"
 says "what is waited for at the start" 1 'waiting for tcp://127.0.0.1:[0-9]+, which has rows of table P-write, [0-9.]+ s of 5 s .*--timeout.*Connection refused' \
     "$LOAD" write --table P-write --timeout 5 --duration 60
-says "servers that nobody can connect to" 1 'client 1 of 1 could not connect: .*Connection refused' load write --table P-write --timeout 0.5 --duration 60
+says_again "servers that nobody can connect to" 1 'client 1 of 1 could not connect: .*Connection refused' load write --table P-write --timeout 0.5 --duration 60
 begun=$SECONDS
 same "an interrupt quits at once while no server is there" "$(interrupt 1 20 --timeout 30)" 130
-same "and does not wait" $((SECONDS - begun < 25)) 1
+at_most "and does not wait:" $((SECONDS - begun)) 24 s
 start_server 1; start_server 2
 kill -STOP "$(pid_of server1)" "$(pid_of server2)"
 says "a server from which nothing comes" 1 'client 1 of 1 could not connect: the deadline of [0-9]+ ms has passed waiting for tcp://127.0.0.1:[0-9]+' \

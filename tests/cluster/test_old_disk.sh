@@ -13,7 +13,7 @@ for n in 1 2 3; do start $n; done
 for _ in $(seq 600); do [[ $(ebt --json servers 2>/dev/null | grep -c '"alive":true') == 3 ]] && break; sleep 0.05; done
 
 whole() { [[ $(ebt tablets load 2>/dev/null | grep -c "^[0-9].* 3/3 ") == 1 ]]; }
-wait_for_whole() { for _ in $(seq 600); do whole && { ok; return; }; sleep 0.1; done; bad "$1: not whole again"; ebt tablets load; }
+wait_for_whole() { await "$1: whole again" $WHOLE_SECONDS whole; }
 primary() { local at; at=$(ebt tablets load | sed -n 2p | tr -s ' ' | cut -d' ' -f3); echo $((${at##*:} - PORT)); }
 # Each row is acknowledged; one more is added to its counter each time.
 write_all() {

@@ -3,6 +3,7 @@
 # option, against a cluster, and against a master that takes connections and never answers.
 [[ -n ${1:-} ]] && BUILD=$(cd "$1" && pwd)
 source "$(dirname "$0")/cluster.sh"
+source "$(dirname "$0")/machine.sh"
 cluster_begin 1
 printf 'r1,1\n' >"$WORK/rows.csv"
 
@@ -104,6 +105,7 @@ taken = []
 while True:
     taken.append(listener.accept())' "$((PORT + 180))" & PIDS[silent]=$!
 SILENT=tcp://127.0.0.1:$((PORT + 180))
+machine_watch
 await "the silent master" 60 bash -c "exec 2>/dev/null; exec 3<>/dev/tcp/127.0.0.1/$((PORT + 180))"
 ends_within() { # NAME SECONDS WORD...: fails, with a reason, in time
     local name=$1 seconds=$2 status=0 begun
@@ -112,7 +114,7 @@ ends_within() { # NAME SECONDS WORD...: fails, with a reason, in time
     timeout 60 "$BUILD/client/cli/ebt" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null || status=$?
     local took=$(($(date +%s%3N) - begun))
     same "$*: exit status" "$status" 1
-    ((took < seconds * 1000)) && ok || bad "$*: took $took ms"
+    at_most "$*: took" $took $((seconds * 1000))
     cat "$WORK/out" "$WORK/err" | grep -qi "$SILENT\|no answer\|timeout" && ok || bad "$* does not say why: $(head -c 300 "$WORK/err")"
 }
 for name in "${COMMANDS[@]}" merge; do

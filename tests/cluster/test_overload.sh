@@ -4,6 +4,7 @@
 # figures see tests/bench/run --only overload; here the bounds are wide, for any machine.
 [[ -n ${1:-} ]] && BUILD=$(cd "$1" && pwd)
 source "$(dirname "$0")/cluster.sh"
+source "$(dirname "$0")/machine.sh"
 SECONDS_OFFERED=8 MEMORY_LIMIT=512
 load() { "$BUILD/client/load/edubba-load" "$@" --quiet --format json --records 50k; }
 metric() { curl -s "http://127.0.0.1:$((PORT + 101))/metrics" | sed -nE "s/^$1 ([0-9]+)\$/\1/p"; }
@@ -24,6 +25,7 @@ for _ in $(seq 600); do ebt --json servers 2>/dev/null | grep -q '"alive": *true
 load write --batch 100 --distribution sequential --operations 50k >"$WORK/fill.json" || bad "filling: $(<"$WORK/fill.json")"
 
 server=tcp://127.0.0.1:$((PORT + 1))
+machine_watch
 "$BUILD/tests/bench/never_read" "$server" 100 50000 >"$WORK/never_read.log" 2>&1 &
 PIDS[never_read]=$!
 for _ in $(seq 600); do grep -q ready "$WORK/never_read.log" && break; sleep 0.1; done
@@ -42,14 +44,14 @@ looks=$(wc -l <"$WORK/memory")
 echo "$rows rows were written; memory $memory MiB at most; control p99 $p99_ms ms"
 if ((rows > 2000)); then ok; else bad "$rows rows were written: $(<"$WORK/offered.json")"; fi
 if ((looks > SECONDS_OFFERED && memory < 2 * MEMORY_LIMIT)); then ok; else bad "the server held $memory MiB ($looks looks)"; fi
-if ((p99_ms < 3000)); then ok; else bad "control requests took $p99_ms ms"; fi
+at_most "control requests, by the 99th of a hundred" "$p99_ms" 2999
 
 # The clients are still there and still take nothing: for all others it is as if they were not.
-for _ in $(seq 600); do (($(metric edubba_request_bytes) < 16 << 20)) && break; sleep 0.1; done
+for _ in $(seq 3000); do (($(metric edubba_request_bytes) < 16 << 20)) && break; sleep 0.1; done
 if (($(metric edubba_request_bytes) < 16 << 20)); then ok; else bad "$(metric edubba_request_bytes) bytes of requests are still under way"; fi
 if load run read --verify --duration 1 >"$WORK/read.json" 2>&1; then ok; else bad "reading: $(<"$WORK/read.json")"; fi
 stop_soft never_read
-for _ in $(seq 600); do (($(metric edubba_answer_bytes) == 0)) && break; sleep 0.1; done
+for _ in $(seq 3000); do (($(metric edubba_answer_bytes) == 0)) && break; sleep 0.1; done
 same "what they left lying goes with them" "$(metric edubba_answer_bytes)" 0
 if stop_soft server1; then ok; else bad "the server does not end well"; fi
 finish

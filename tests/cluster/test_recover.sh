@@ -77,14 +77,14 @@ taught_since() { (($(grep -c role=learner "$WORK/server$sick.log") > $1)) && ech
 until_says "taught anew" taught taught_since "$before"
 until_says "whole again" whole whole load 3
 same "and nothing is left of it" "$(find "$WORK/server$sick" -name RELEARN)" ""
-says "all rows are there" 0 '^6021$' ebt --timeout 20 count load
+says "all rows are there" 0 '^6021$' ebt --timeout 60 count load
 
 # --- members that are lost for good -----------------------------------------------------------------
 says "before" 0 '' ebt set load before plain:x=1
 left=$sick
 kill_hard "server$left"
 for _ in $(seq 600); do [[ $(members load) == 2 ]] && break; sleep 0.1; done
-says "two are enough" 0 '' ebt --timeout 20 set load after plain:x=1
+says "two are enough" 0 '' ebt --timeout 60 set load after plain:x=1
 for n in 1 2 3; do [[ $n == "$left" ]] || { kill_hard "server$n"; rm -rf "$WORK/server$n"; }; done
 start "$left"
 until_says "the tablet is lost" 'nobody has led it' ebt recover
@@ -100,11 +100,11 @@ tablet=$(ebt --json recover | grep -o '"tablet":"[0-9]*"' | tr -dc 0-9)
 says "a store that has none" 1 'no server has told of a copy' ebt recover "$tablet" --accept-data-loss --store=5
 says "it is accepted" 0 "tablet $tablet is what store [0-9]+ has of it" ebt recover load --accept-data-loss
 until_says "what the copy had is served" '"1"' ebt --timeout 5 lookup load before
-same "all of it" "$(ebt --timeout 20 count load)" 6022
+same "all of it" "$(ebt --timeout 60 count load)" 6022
 same "what it had not is gone" "$(ebt lookup load after 2>/dev/null | grep -c '"1"')" 0
 for n in 1 2 3; do [[ $n == "$left" ]] || start $n; done
 until_says "new servers are taught" whole whole load 3
-says "it is written to" 0 '' ebt --timeout 20 set load again plain:x=1
+says "it is written to" 0 '' ebt --timeout 60 set load again plain:x=1
 says "nothing is lost any more" 0 'no tablet is lost' ebt recover
 says "who said so is kept" 0 'recovered before, [0-9]+ s ago, by .+ at ' ebt recover "$tablet"
 same "and logged" "$(grep -c tablet_recovered "$WORK/master.log")" 1

@@ -89,8 +89,8 @@ tablets_lacking() {
 wait_whole() {
     local begun=$SECONDS
     until (($(servers_alive) >= HOSTS_MAX && $(tablets_lacking) == 0)); do
-        ((SECONDS - begun < 120)) || {
-            bad "after 120 s $(servers_alive) of $HOSTS_MAX servers are alive, $(tablets_lacking) tablets have not all copies"
+        ((SECONDS - begun < WHOLE_SECONDS)) || {
+            bad "after $WHOLE_SECONDS s $(servers_alive) of $HOSTS_MAX servers are alive, $(tablets_lacking) tablets have not all copies"
             return 1
         }
         sleep 0.1

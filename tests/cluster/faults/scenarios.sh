@@ -227,7 +227,7 @@ partitions() {
 # The active master hears neither etcd, nor servers, nor clients; its host's tablet server hears the others,
 # without which a table of three copies could not be made.
 isolate_master() {
-    local round active
+    local round active begun
     [[ $COORDINATOR == etcd ]] || { bad "isolate_master needs --coordinator etcd"; return; }
     load_begin isolate_master || return
     for ((round = 1; round <= $1; round++)); do
@@ -237,7 +237,9 @@ isolate_master() {
         network_silence "$active" 7400
         network_silence "$active" 2379
         network_cut_port "$active" 2379
-        says "round $round: another master takes over" 0 "" ebt --timeout 20 createtable "isolated$round" families=f
+        begun=$SECONDS
+        says "round $round: another master takes over" 0 "" ebt --timeout 60 createtable "isolated$round" families=f
+        at_most "round $round: until it does" $((SECONDS - begun)) 20 s
         same "round $round: another one" "$(($(active_master) != active))" 1
         network_heal
         event healed
@@ -276,7 +278,7 @@ sync_error() {
             name=$(random_server)
             event fault "sync_error_$(basename $file)" "$(keys_of "$name")"
             fail_disk "$name" sync EIO $file once
-            if ends_by_itself "$name" 20; then ok; else
+            if ends_by_itself "$name" 60; then ok; else
                 bad "$name: a sync of $file fails, and it goes on"
                 cut_power "$name"
             fi

@@ -27,7 +27,7 @@ for ((round = 1; round <= rounds; round++)); do
     kill_hard server1
     for name in master server1; do "$tools/power_cut" "$WORK/$name" "$WORK/faults/$name" "$round" >>"$WORK/$name.log"; done
     both || { bad "round $round: no start after the power cut"; break; }
-    says "round $round (seed $round): the row is there" 0 kept ebt --timeout 20 lookup T row
+    says "round $round (seed $round): the row is there" 0 kept ebt --timeout 60 lookup T row
     kill_hard master
     kill_hard server1
 done

@@ -9,6 +9,8 @@
 #include "client/include/edubba_keys.h"
 #include "tests/support/client_session.h"
 
+#define ATTEMPTS 4
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 Test(client, without_a_master_opening_names_the_addresses)
@@ -26,6 +28,7 @@ Test(client, without_a_master_opening_names_the_addresses)
     cr_assert_not_null(strstr(error.text, "127.0.0.1:2"), "%s", error.text);
 }
 
+/* How long it took. */
 static int64_t open_in_vain(const char *masters, uint32_t unreachable_ms, uint32_t deadline_ms)
 {
     struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
@@ -43,8 +46,13 @@ static int64_t open_in_vain(const char *masters, uint32_t unreachable_ms, uint32
 
 Test(client, masters_that_do_not_listen_are_given_up_early)
 {
-    int64_t took_ms = open_in_vain("tcp://127.0.0.1:1,tcp://127.0.0.1:2", 300, 60000);
-    cr_assert(took_ms >= 300 && took_ms < 30000, "%ld", (long)took_ms);
+    int64_t took_ms = INT64_MAX;
+    /* A machine that stands still for two seconds makes a master that does not listen one that says nothing. */
+    for (int attempt = 0; attempt < ATTEMPTS && took_ms >= 30000; attempt++) {
+        took_ms = open_in_vain("tcp://127.0.0.1:1,tcp://127.0.0.1:2", 300, 60000);
+        cr_assert_geq(took_ms, 300);
+    }
+    cr_assert_lt(took_ms, 30000);
     took_ms = open_in_vain("tcp://127.0.0.1:1", 60000, 300);
     cr_assert(took_ms >= 250 && took_ms < 30000, "%ld", (long)took_ms);
 }

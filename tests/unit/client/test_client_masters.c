@@ -40,7 +40,7 @@ static void stop(void)
     fake_cluster_stop(fake);
 }
 
-TestSuite(client_masters, .init = start, .fini = stop, .timeout = 120);
+TestSuite(client_masters, .init = start, .fini = stop, .timeout = 600);
 
 Test(client_masters, a_tablet_server_is_no_master_alive_or_not)
 {

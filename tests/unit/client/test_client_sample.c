@@ -61,7 +61,7 @@ static void check_fail_over(struct session *session)
     pthread_create(&thread, NULL, fail_over_later, session);
     check_samples(session, ROWS / 10 + 1, ROWS * FAKE_ROW_BYTES);
     pthread_join(thread, NULL);
-    cr_assert_lt((clock_monotonic_ns() - began_ns) / 1000000, 20000, "long before the deadline");
+    cr_assert_lt((clock_monotonic_ns() - began_ns) / 1000000, 50000, "before the deadline");
     close_session(session);
 }
 

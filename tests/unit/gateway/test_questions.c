@@ -134,7 +134,7 @@ static void stop(void)
     questions_destroy(questions);
 }
 
-TestSuite(questions, .init = start, .fini = stop, .timeout = 60);
+TestSuite(questions, .init = start, .fini = stop, .timeout = 600);
 
 /* --- tests ------------------------------------------------------------------------------------ */
 

@@ -216,7 +216,7 @@ static void expect_rows(struct run *run, size_t row_count)
     }
 }
 
-Test(read_rows, all_rows_come_whatever_the_pace, .timeout = 60)
+Test(read_rows, all_rows_come_whatever_the_pace, .timeout = 600)
 {
     static const size_t values[] = {0, 10, 5000, 700000};
     uint64_t scanned = 0;
@@ -235,7 +235,7 @@ Test(read_rows, all_rows_come_whatever_the_pace, .timeout = 60)
     cr_assert_gt(scanned, 10, "how far they are is told, too");
 }
 
-Test(read_rows, the_client_of_go_gets_rows_that_are_whole, .timeout = 60)
+Test(read_rows, the_client_of_go_gets_rows_that_are_whole, .timeout = 600)
 {
     static const size_t values[] = {0, 5000, 700000, 3000000};
     for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -253,7 +253,7 @@ Test(read_rows, the_client_of_go_gets_rows_that_are_whole, .timeout = 60)
     }
 }
 
-Test(read_rows, a_caller_that_goes_away_ends_it_at_any_moment, .timeout = 60)
+Test(read_rows, a_caller_that_goes_away_ends_it_at_any_moment, .timeout = 600)
 {
     uint64_t cancelled = 0;
     for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -268,7 +268,7 @@ Test(read_rows, a_caller_that_goes_away_ends_it_at_any_moment, .timeout = 60)
     cr_assert_gt(cancelled, 100);
 }
 
-Test(read_rows, one_row_needs_a_scan_only_where_it_is_large, .timeout = 60)
+Test(read_rows, one_row_needs_a_scan_only_where_it_is_large, .timeout = 600)
 {
     static const size_t values[] = {0, 1000, 900000, 3000000};
     for (size_t i = 0; i < 4; i++) {
@@ -289,7 +289,7 @@ Test(read_rows, one_row_needs_a_scan_only_where_it_is_large, .timeout = 60)
     }
 }
 
-Test(read_rows, statistics_come_last_even_without_rows, .timeout = 60)
+Test(read_rows, statistics_come_last_even_without_rows, .timeout = 600)
 {
     for (uint32_t rows = 0; rows < 3; rows++) {
         struct run run = {.prng = prng_of_seed(rows), .rows_at_once = 2};
@@ -318,7 +318,7 @@ static void expect_end(const Google__Bigtable__V2__ReadRowsRequest *request,
     fake_outcome_deinit(&run.outcome);
 }
 
-Test(read_rows, an_error_comes_behind_the_rows_before_it, .timeout = 60)
+Test(read_rows, an_error_comes_behind_the_rows_before_it, .timeout = 600)
 {
     Google__Bigtable__V2__ReadRowsRequest request = request_of();
     struct run run = {.prng = prng_of_seed(7), .rows_at_once = 9};
@@ -329,7 +329,7 @@ Test(read_rows, an_error_comes_behind_the_rows_before_it, .timeout = 60)
     fake_outcome_deinit(&run.outcome);
 }
 
-Test(read_rows, a_large_row_is_named_in_the_details, .timeout = 60)
+Test(read_rows, a_large_row_is_named_in_the_details, .timeout = 600)
 {
     Google__Bigtable__V2__ReadRowsRequest request = request_of();
     struct run run = {.prng = prng_of_seed(7), .rows_at_once = 9};
@@ -341,7 +341,7 @@ Test(read_rows, a_large_row_is_named_in_the_details, .timeout = 60)
     fake_outcome_deinit(&run.outcome);
 }
 
-Test(read_rows, a_large_row_is_named_whole_however_long_its_key_is, .timeout = 60)
+Test(read_rows, a_large_row_is_named_whole_however_long_its_key_is, .timeout = 600)
 {
     static char key[4096];
     Google__Bigtable__V2__ReadRowsRequest request = request_of();
@@ -359,7 +359,7 @@ Test(read_rows, a_large_row_is_named_whole_however_long_its_key_is, .timeout = 6
     fake_outcome_deinit(&run.outcome);
 }
 
-Test(read_rows, a_large_row_is_counted_while_it_is_held, .timeout = 60)
+Test(read_rows, a_large_row_is_counted_while_it_is_held, .timeout = 600)
 {
     Google__Bigtable__V2__ReadRowsRequest request = request_of();
     struct run run = {.prng = prng_of_seed(7), .rows_at_once = 9};
@@ -375,7 +375,7 @@ Test(read_rows, a_large_row_is_counted_while_it_is_held, .timeout = 60)
 }
 
 /* Their values may be nothing at all: what tells of them is not. */
-Test(read_rows, the_cells_of_a_row_are_counted_as_well_as_their_values, .timeout = 60)
+Test(read_rows, the_cells_of_a_row_are_counted_as_well_as_their_values, .timeout = 600)
 {
     Google__Bigtable__V2__ReadRowsRequest request = request_of();
     struct run run = {.prng = prng_of_seed(7), .rows_at_once = 9};
@@ -391,7 +391,7 @@ Test(read_rows, the_cells_of_a_row_are_counted_as_well_as_their_values, .timeout
     fake_data.cell_count = 0;
 }
 
-Test(read_rows, what_a_scan_keeps_of_many_keys_is_counted, .timeout = 60)
+Test(read_rows, what_a_scan_keeps_of_many_keys_is_counted, .timeout = 600)
 {
     enum {
         KEYS = 100000
@@ -416,7 +416,7 @@ Test(read_rows, what_a_scan_keeps_of_many_keys_is_counted, .timeout = 60)
     fake_reserve_max = UINT64_MAX;
 }
 
-Test(read_rows, a_row_that_never_has_room_is_a_large_row, .timeout = 60)
+Test(read_rows, a_row_that_never_has_room_is_a_large_row, .timeout = 600)
 {
     Google__Bigtable__V2__ReadRowsRequest request = request_of();
     struct run run = {.prng = prng_of_seed(7), .rows_at_once = 9};
@@ -430,7 +430,7 @@ Test(read_rows, a_row_that_never_has_room_is_a_large_row, .timeout = 60)
     fake_outcome_deinit(&run.outcome);
 }
 
-Test(read_rows, a_table_that_is_gone_is_opened_anew_once, .timeout = 60)
+Test(read_rows, a_table_that_is_gone_is_opened_anew_once, .timeout = 600)
 {
     Google__Bigtable__V2__ReadRowsRequest request = request_of();
     fake.table = memory_allocate_zeroed(1, sizeof *fake.table + 8);
@@ -445,7 +445,7 @@ Test(read_rows, a_table_that_is_gone_is_opened_anew_once, .timeout = 60)
     expect_end(&request, "", EDUBBA_NOT_FOUND, "Not found: " TABLE_NAME);
 }
 
-Test(read_rows, what_is_wrong_is_said, .timeout = 60)
+Test(read_rows, what_is_wrong_is_said, .timeout = 600)
 {
     static char bad_name[] = "T";
     static char view[] = "projects/p/instances/i/tables/T/authorizedViews/v";

@@ -6,7 +6,8 @@
 #include "tabletserver/storage/copies/store_digest.h"
 #include "tests/support/store_damage.h"
 
-#define ROWS 40
+#define ROWS      40
+#define TURNS_MAX 10
 
 static struct cluster cluster;
 
@@ -107,34 +108,6 @@ static struct store_digest digest_of(const struct node *node)
 
 /* --- the cluster -------------------------------------------------------------------------------- */
 
-static const struct scrub_settings COMPARING = {
-    .period_ns = 50 * MS, .range_bytes = 500, .patience_ns = 1000 * MS, .resend_ns = 100 * MS};
-
-static void begin_with(struct scrub_settings comparing)
-{
-    cluster_open(&cluster, NODES);
-    cluster.scrub = comparing;
-    cluster.goal.count = NODES;
-    for (int i = 0; i < NODES; i++) {
-        node_start(&cluster.nodes[i]);
-        cluster.goal.members[i] = cluster.nodes[i].self;
-    }
-    write_rows(ROWS);
-    flush_all();
-}
-
-static void begin(void)
-{
-    begin_with((struct scrub_settings){0});
-}
-
-static struct node *a_secondary(void)
-{
-    struct node *primary = NULL;
-    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
-    return primary == &cluster.nodes[0] ? &cluster.nodes[1] : &cluster.nodes[0];
-}
-
 static bool is_member(const struct node *node)
 {
     return replica_configuration_has(&cluster.catalog, node->self);
@@ -156,6 +129,43 @@ static bool all_are_level(void)
                     store_tablet_committed(cluster.nodes[0].tablet);
     }
     return level;
+}
+
+/* All three count, and have all of it in their base.  (Who was removed meanwhile, on a busy machine, is taught first.) */
+static void settle(void)
+{
+    do {
+        PUMP_UNTIL(&cluster, all_are_level());
+        flush_all();
+    } while (!all_are_level());
+}
+
+static const struct scrub_settings COMPARING = {
+    .period_ns = 50 * MS, .range_bytes = 500, .patience_ns = 1000 * MS, .resend_ns = 100 * MS};
+
+static void begin_with(struct scrub_settings comparing)
+{
+    cluster_open(&cluster, NODES);
+    cluster.scrub = comparing;
+    cluster.goal.count = NODES;
+    for (int i = 0; i < NODES; i++) {
+        node_start(&cluster.nodes[i]);
+        cluster.goal.members[i] = cluster.nodes[i].self;
+    }
+    write_rows(ROWS);
+    settle();
+}
+
+static void begin(void)
+{
+    begin_with((struct scrub_settings){0});
+}
+
+static struct node *a_secondary(void)
+{
+    struct node *primary = NULL;
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    return primary == &cluster.nodes[0] ? &cluster.nodes[1] : &cluster.nodes[0];
 }
 
 static void expect_healed(const struct node *healed)
@@ -186,10 +196,9 @@ Test(host_damage, a_secondary_with_a_bad_chunk_is_removed_and_taught_anew)
 }
 
 /* As its primary would send it; but no store can take it. */
-static void send_garbage(struct node *to)
+static void send_garbage(const struct node *primary, struct node *to)
 {
     struct replica_view view = host_look(to->tablet);
-    struct node *primary = cluster_primary(&cluster);
     struct replica_item item = {.tablet = TABLET,
                                 .message = {.type = REPLICA_PREPARE,
                                             .version = view.configuration.version,
@@ -214,9 +223,10 @@ static void send_garbage(struct node *to)
 Test(host_damage, a_copy_whose_store_refuses_an_entry_is_removed_and_taught_anew)
 {
     begin();
-    struct node *bad = a_secondary();
-    PUMP_UNTIL(&cluster, all_are_level());
-    send_garbage(bad);
+    const struct node *primary = NULL;
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL && all_are_level());
+    struct node *bad = &cluster.nodes[primary == &cluster.nodes[0] ? 1 : 0];
+    send_garbage(primary, bad);
     PUMP_UNTIL(&cluster, !is_member(bad));
     write_rows(5);
     PUMP_UNTIL(&cluster, is_member(bad));
@@ -233,7 +243,7 @@ Test(host_damage, the_scrub_finds_it_where_nobody_reads)
         cluster.goal.members[i] = cluster.nodes[i].self;
     }
     write_rows(ROWS);
-    flush_all();
+    settle();
     struct node *bad = a_secondary();
     damage_chunk(bad->fixture.store);
     PUMP_UNTIL(&cluster, !is_member(bad));
@@ -323,15 +333,20 @@ Test(host_damage, copies_that_are_the_same_are_found_so_while_they_are_written_t
         write_rows(1);
     }
     cr_assert_eq(differences(), 0);
-    cr_assert_eq(cluster.catalog.member_count, NODES);
+    PUMP_UNTIL(&cluster, all_are_level());
 }
 
+/* (Where it was removed before that was found, as the machine gave it no processor, it is planted once more.) */
 Test(host_damage, the_one_copy_that_differs_is_found_and_taught_anew)
 {
+    struct node *bad = NULL;
     begin_with(COMPARING);
-    struct node *bad = a_secondary();
-    plant_cell(bad->tablet, "r000010x", "nobody wrote this");
-    PUMP_UNTIL(&cluster, !is_member(bad));
+    for (int turn = 0; turn < TURNS_MAX && differences() == 0; turn++) {
+        PUMP_UNTIL(&cluster, all_are_level());
+        bad = a_secondary();
+        plant_cell(bad->tablet, "r000010x", "nobody wrote this");
+        PUMP_UNTIL(&cluster, !is_member(bad));
+    }
     cr_assert_eq(differences(), 1);
     expect_healed(bad);
     write_rows(1);

@@ -165,13 +165,26 @@ static bool send_to(struct node *from,
 
 static const struct replica_member STORE = {.server = 2, .store = 1};
 
+/* A connection stands, and what is sent from here on arrives: before, it is lost where the machine takes so long over a
+ * greeting that it is begun again.  (By what is for a store that the other one does not have.) */
+static void open_lane(struct node *from, struct node *to)
+{
+    cr_assert_eq(lanes_set_peer(from->lanes, to->server, to->address), STATUS_OK);
+    while (lanes_look(to->lanes).batches_refused == 0) {
+        cr_assert(send_to(from, (struct replica_member){.server = to->server, .store = 99}, 1, 10));
+        lanes_flush(from->lanes);
+        clock_sleep_us(1000);
+    }
+}
+
 Test(lanes, everything_arrives_once_and_in_order)
 {
     static struct node a;
     static struct node b;
-    node_open(&a, 1, 10000);
-    node_open(&b, 2, 10000);
-    cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
+    node_open(&a, 1, 60000);
+    node_open(&b, 2, 60000);
+    open_lane(&a, &b);
+    struct lanes_figures before = lanes_look(a.lanes);
     uint64_t sent = 0;
     for (uint64_t sequence = 1; sequence <= 20000; sequence++) {
         while (!send_to(&a, STORE, sequence, sequence % 300)) { /* the outbox is full */
@@ -189,8 +202,8 @@ Test(lanes, everything_arrives_once_and_in_order)
     cr_assert_eq(b.wrong, 0);
     cr_assert_lt(atomic_load(&b.batches), sent / 7 + 2, "they travel together");
     struct lanes_figures figures = lanes_look(a.lanes);
-    cr_assert_eq(figures.items_sent, sent);
-    cr_assert_eq(figures.batches_sent, lanes_look(b.lanes).batches_received);
+    cr_assert_eq(figures.items_sent - before.items_sent, sent);
+    cr_assert_eq(figures.batches_sent - before.batches_sent, atomic_load(&b.batches));
     node_close(&a);
     node_close(&b);
 }
@@ -199,9 +212,9 @@ Test(lanes, a_large_entry_travels)
 {
     static struct node a;
     static struct node b;
-    node_open(&a, 1, 10000);
-    node_open(&b, 2, 10000);
-    cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
+    node_open(&a, 1, 60000);
+    node_open(&b, 2, 60000);
+    open_lane(&a, &b);
     cr_assert(send_to(&a, STORE, 1, 64 << 20), "larger than the outbox may be, but alone");
     cr_assert(!send_to(&a, STORE, 2, 10), "there is no room beside it");
     lanes_flush(a.lanes);
@@ -219,18 +232,19 @@ Test(lanes, what_waits_is_bounded_on_both_sides)
     node_open(&a, 1, 60000);
     node_open(&b, 2, 60000);
     atomic_store(&b.hold, true);
-    cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
+    open_lane(&a, &b);
+    uint64_t before = lanes_look(a.lanes).batches_sent;
     uint64_t lost = 0;
     uint64_t sequence = 0;
     while (lost < 100) {
         lost += send_to(&a, STORE, ++sequence, 10000) ? 0 : 1;
         lanes_flush(a.lanes);
-        WAIT_FOR(lanes_look(a.lanes).batches_sent > 0);
+        WAIT_FOR(lanes_look(a.lanes).batches_sent > before);
     }
-    WAIT_FOR(held(&b) == lanes_look(a.lanes).batches_sent);
+    WAIT_FOR(held(&b) == lanes_look(a.lanes).batches_sent - before);
     clock_sleep_us(20000);
     cr_assert_leq(held(&b), LANES_IN_FLIGHT_MAX, "no more than so many are under way");
-    cr_assert_eq(held(&b), lanes_look(a.lanes).batches_sent);
+    cr_assert_eq(held(&b), lanes_look(a.lanes).batches_sent - before);
     cr_assert_eq(lanes_look(a.lanes).items_lost, lost);
     cr_assert_lt((sequence - lost) * 10000,
                  (LANES_IN_FLIGHT_MAX + 1) * (OUTBOX_BYTES + 10000 + REPLICA_ITEM_BYTES_OWN));
@@ -271,7 +285,8 @@ Test(lanes, a_large_batch_has_its_turn_beside_a_store_that_never_rests)
     node_open(&a, 1, 60000);
     node_open(&b, 2, 60000);
     atomic_store(&b.hold, true);
-    cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
+    open_lane(&a, &b);
+    uint64_t before = lanes_look(a.lanes).batches_sent;
     cr_assert(send_from(&a, 1, STORE, 1, 10));
     lanes_flush(a.lanes);
     WAIT_FOR(held(&b) == 1);
@@ -287,7 +302,7 @@ Test(lanes, a_large_batch_has_its_turn_beside_a_store_that_never_rests)
     }
     cr_assert(has_held_of(&b, 2));
     let_go_of_held(&b);
-    WAIT_FOR(lanes_look(b.lanes).batches_received == lanes_look(a.lanes).batches_sent);
+    WAIT_FOR(lanes_look(b.lanes).batches_received >= lanes_look(a.lanes).batches_sent - before);
     node_close(&a);
     node_close(&b);
 }
@@ -306,9 +321,13 @@ Test(lanes, another_server_that_answers_is_not_spoken_to)
     cr_assert(send_to(&a, STORE, 1, 10));
     lanes_flush(a.lanes);
     clock_sleep_us(100 * 1000);
-    cr_assert_eq(lanes_look(c.lanes).batches_received, 0);
     cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
-    WAIT_FOR(atomic_load(&b.items) == 1);
+    for (uint64_t sequence = 2; atomic_load(&b.items) == 0; sequence++) {
+        (void)send_to(&a, STORE, sequence, 10); /* the first may be lost on the way to c */
+        lanes_flush(a.lanes);
+        clock_sleep_us(1000);
+    }
+    cr_assert_eq(lanes_look(c.lanes).batches_received, 0);
     node_close(&a);
     node_close(&b);
     node_close(&c);

@@ -99,7 +99,7 @@ static int end_of(const struct daemon *daemon)
     return WEXITSTATUS(status);
 }
 
-TestSuite(signals, .timeout = 60);
+TestSuite(signals, .timeout = 600);
 
 Test(signals, one_is_told_and_all_is_closed_in_order)
 {

@@ -85,7 +85,7 @@ static void stop(void)
     cr_assert_eq(system(command), 0);
 }
 
-TestSuite(stop, .init = start, .fini = stop, .timeout = 120);
+TestSuite(stop, .init = start, .fini = stop, .timeout = 600);
 
 static void run(const char *name, int words, bool hangs)
 {

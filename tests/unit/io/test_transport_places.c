@@ -31,7 +31,7 @@ static void close_service(void)
     transport_listener_close(service.listener, 0);
 }
 
-TestSuite(places, .init = open_service, .fini = close_service, .timeout = 120);
+TestSuite(places, .init = open_service, .fini = close_service, .timeout = 600);
 
 static void fill_with_strangers(void)
 {

@@ -23,7 +23,7 @@ static void start(void)
     load_fields_make(LOAD_KEY_HASHED, fields, FIELDS);
 }
 
-TestSuite(load_row, .init = start, .timeout = 60);
+TestSuite(load_row, .init = start, .timeout = 600);
 
 static struct load_row_check begin(uint64_t count)
 {

@@ -1,7 +1,7 @@
 /* How many replicas a table wants, changed later; and what people are told of where they are. */
 #include "tests/support/replica_fixture.h"
 
-TestSuite(replicas, .init = start, .fini = stop, .timeout = 120);
+TestSuite(replicas, .init = start, .fini = stop, .timeout = 600);
 
 /* --- helpers ------------------------------------------------------------------------------------ */
 

@@ -110,7 +110,7 @@ static void stop(void)
     cr_assert_eq(system(command), 0);
 }
 
-TestSuite(console, .init = start, .fini = stop, .timeout = 60);
+TestSuite(console, .init = start, .fini = stop, .timeout = 600);
 
 static int ask_by(const char *method, const char *path, const char *host, const char *more)
 {

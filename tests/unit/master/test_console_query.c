@@ -84,7 +84,7 @@ Test(console_query, what_is_not_asked_for_is_refused)
     query_deinit(&query);
 }
 
-Test(console_query, any_key_comes_back, .timeout = 60)
+Test(console_query, any_key_comes_back, .timeout = 600)
 {
     struct prng prng = prng_of_seed(5);
     for (int i = 0; i < 20000; i++) {

@@ -35,7 +35,7 @@ static void stop(void)
     }
 }
 
-TestSuite(coordinator_etcd, .init = start, .fini = stop, .timeout = 300);
+TestSuite(coordinator_etcd, .init = start, .fini = stop, .timeout = 600);
 
 /* --- what a coordinator holds, as one number and a count ---------------------------------------- */
 
@@ -69,7 +69,7 @@ static struct content content_of(struct coordinator *coordinator)
     struct error error = {0};
     enum status status = STATUS_UNAVAILABLE;
     /* As a master does, which elects itself again: a busy etcd's answer may not come in time. */
-    for (int attempt = 0; attempt < 10 && status == STATUS_UNAVAILABLE; attempt++) {
+    for (int attempt = 0; attempt < 40 && status == STATUS_UNAVAILABLE; attempt++) {
         content = (struct content){0};
         status = coordinator_load(coordinator, add_record, &content, &error);
     }

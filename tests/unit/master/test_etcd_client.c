@@ -25,7 +25,7 @@ static void start(void)
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", ntohs(own.sin_port));
 }
 
-TestSuite(etcd_client, .init = start, .timeout = 60);
+TestSuite(etcd_client, .init = start, .timeout = 600);
 
 static void take_question(int connection)
 {

@@ -32,7 +32,7 @@ static void stop(void)
     cr_assert_eq(system(command), 0);
 }
 
-TestSuite(event_store, .init = start, .fini = stop, .timeout = 120);
+TestSuite(event_store, .init = start, .fini = stop, .timeout = 600);
 
 static struct event event_of(uint64_t number, uint64_t change, const char *outcome)
 {

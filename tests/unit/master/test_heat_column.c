@@ -97,7 +97,7 @@ Test(heat_column, quiet_neighbours_are_one)
 }
 
 /* Whatever is in the file, it is refused or makes sense. */
-Test(heat_column, damage_is_refused_or_harmless, .timeout = 120)
+Test(heat_column, damage_is_refused_or_harmless, .timeout = 600)
 {
     struct heat_rows rows;
     struct prng prng = prng_of_seed(11);

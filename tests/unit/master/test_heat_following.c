@@ -24,7 +24,7 @@ static void stop(void)
     arena_deinit(&arena);
 }
 
-TestSuite(heat_following, .init = start, .fini = stop, .timeout = 120);
+TestSuite(heat_following, .init = start, .fini = stop, .timeout = 600);
 
 /* All pages of a round. */
 static size_t follow(void)

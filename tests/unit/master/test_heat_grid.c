@@ -5,7 +5,7 @@
 
 #include "common/base/memory.h"
 
-TestSuite(heat_grid, .init = heat_start, .fini = heat_stop, .timeout = 120);
+TestSuite(heat_grid, .init = heat_start, .fini = heat_stop, .timeout = 600);
 
 static void same(double got, double wanted)
 {

@@ -21,7 +21,7 @@ static void stop(void)
     heat_live_deinit(&live);
 }
 
-TestSuite(heat_live, .init = start, .fini = stop, .timeout = 60);
+TestSuite(heat_live, .init = start, .fini = stop, .timeout = 600);
 
 /* One second of one tablet. */
 static void hear(uint64_t server, uint64_t tablet, uint64_t reads, int64_t now_us)

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-TestSuite(heat_map, .init = heat_start, .fini = heat_stop, .timeout = 120);
+TestSuite(heat_map, .init = heat_start, .fini = heat_stop, .timeout = 600);
 
 static void same(double got, double wanted)
 {

@@ -23,7 +23,7 @@ static void stop(void)
     heat_rows_deinit(&rows);
 }
 
-TestSuite(heat_rows, .init = start, .fini = stop, .timeout = 120);
+TestSuite(heat_rows, .init = start, .fini = stop, .timeout = 600);
 
 static struct row_range range(const char *start, const char *end)
 {

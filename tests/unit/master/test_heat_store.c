@@ -29,7 +29,7 @@ static void stop(void)
     cr_assert_eq(system(command), 0);
 }
 
-TestSuite(heat_store, .init = start, .fini = stop, .timeout = 120);
+TestSuite(heat_store, .init = start, .fini = stop, .timeout = 600);
 
 static void load_some(void)
 {

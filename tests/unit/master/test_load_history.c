@@ -30,7 +30,7 @@ static void stop(void)
     arena_deinit(&arena);
 }
 
-TestSuite(load_history, .init = start, .fini = stop, .timeout = 120);
+TestSuite(load_history, .init = start, .fini = stop, .timeout = 600);
 
 /* Tablet n is of table n / 100, and holds the rows from n to n + 1, written with three digits. */
 static bool find(void *context, uint64_t tablet, struct load_place *ret_place)

@@ -37,7 +37,7 @@ static void stop(void)
     cr_assert_eq(system(command), 0);
 }
 
-TestSuite(store_catalog, .init = start, .fini = stop, .timeout = 60);
+TestSuite(store_catalog, .init = start, .fini = stop, .timeout = 600);
 
 static enum status note(uint64_t generation, uint64_t version)
 {

@@ -78,7 +78,7 @@ static void stop(void)
     fixture_deinit(&fixture);
 }
 
-TestSuite(store_grave, .init = start, .fini = stop, .timeout = 60);
+TestSuite(store_grave, .init = start, .fini = stop, .timeout = 600);
 
 Test(store_grave, a_tablet_that_is_made_again_has_its_own_life)
 {

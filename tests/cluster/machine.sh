@@ -1,0 +1,68 @@
+# Sourced after cluster.sh, where times are what a test is about: was the machine there for it?
+#
+#   machine_watch                    from here on
+#   machine_was_elsewhere            since then somebody else had more than MACHINE_OTHERS_PERCENT of the processors, or all of
+#                                    it stood still for longer than MACHINE_STILL_MS; says so in MACHINE_WHY
+#   at_most WHAT GOT LIMIT [UNIT]    ok, or bad; where it is over the limit and the machine was elsewhere, neither: that is told,
+#                                    and counts as skipped.  Milliseconds, where nothing is said
+#
+# Ours is what this shell, what it has waited for, and what is in PIDS has used; somebody else's is all the rest that was used,
+# a hypervisor's share ("steal") with it.  So a server of ours that uses too much is never an excuse.
+MACHINE_OTHERS_PERCENT=20 MACHINE_STILL_MS=500
+MACHINE_BEGUN='' MACHINE_WHY=''
+
+# "ALL BUSY OURS", in ticks.
+machine_ticks() {
+    local pid stat busy=0 all=0 ours=0 user nice system idle iowait irq softirq steal
+    read -r _ user nice system idle iowait irq softirq steal _ </proc/stat
+    busy=$((user + nice + system + irq + softirq + steal)) all=$((busy + idle + iowait))
+    for pid in $$ "${PIDS[@]}"; do
+        { stat=$(<"/proc/$pid/stat"); } 2>/dev/null || continue
+        # shellcheck disable=SC2086  # words; behind the name: state is the first, utime the twelfth
+        set -- ${stat##*) }
+        ours=$((ours + ${12} + ${13} + ${14} + ${15}))
+    done
+    echo "$all $busy $ours"
+}
+
+# Each pause that took longer than it should, in milliseconds: a loop that wants a processor 20 times a second.  It keeps nothing
+# open of the test's: whoever reads a pipe of it waits for the end.
+machine_pulse() {
+    local before now fd
+    for fd in "/proc/$BASHPID/fd"/*; do
+        fd=${fd##*/}
+        ((fd < 3)) || eval "exec $fd>&-"
+    done
+    exec {fd}<> <(:)
+    while :; do
+        before=${EPOCHREALTIME/[.,]/}
+        read -rt 0.05 -u "$fd" _
+        now=${EPOCHREALTIME/[.,]/}
+        ((now - before > 150000)) && echo $(((now - before) / 1000 - 50))
+    done
+}
+
+machine_watch() {
+    if [[ -z $(pid_of pulse) ]]; then
+        machine_pulse >"$WORK/pulse" 2>/dev/null &
+        PIDS[pulse]=$!
+    fi
+    : >"$WORK/pulse"
+    MACHINE_BEGUN=$(machine_ticks)
+}
+
+machine_was_elsewhere() {
+    local all busy ours all_now busy_now ours_now others still
+    read -r all busy ours <<<"$MACHINE_BEGUN"
+    read -r all_now busy_now ours_now < <(machine_ticks)
+    others=$((100 * (busy_now - busy - (ours_now - ours)) / (all_now > all ? all_now - all : 1)))
+    still=$(sort -n "$WORK/pulse" | tail -n 1)
+    MACHINE_WHY="others had $others % of the processors, and for ${still:-0} ms nobody was let run"
+    ((others > MACHINE_OTHERS_PERCENT || ${still:-0} > MACHINE_STILL_MS))
+}
+
+at_most() {
+    if (($2 <= $3)); then ok
+    elif machine_was_elsewhere; then skip "$1: $2 ${4:-ms}, more than $3, and says nothing: $MACHINE_WHY"
+    else bad "$1: $2 ${4:-ms}, at most $3 ($MACHINE_WHY)"; fi
+}
