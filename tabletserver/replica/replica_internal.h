@@ -294,7 +294,7 @@ void replica_follow_damaged(struct replica *replica);
 void replica_follow_advance(struct replica *replica);
 int64_t replica_follow_due_ns(const struct replica *replica);
 
-/* --- replica_reign.c ------------------------------------------------------------------------------ */
+/* --- replica_reign*.c ----------------------------------------------------------------------------- */
 
 void replica_reign_begin(struct replica *replica);
 void replica_reign_end(struct replica *replica);
@@ -310,6 +310,10 @@ void replica_reign_unread(struct replica *replica, const struct replica_event *e
 void replica_reign_commit(struct replica *replica);
 void replica_reign_serve(struct replica *replica);
 void replica_reign_send(struct replica *replica);
+/* It has its time to answer again. */
+void replica_reign_open_anew(const struct replica *replica,
+                             struct replica_peer *peer,
+                             int64_t sent_ns);
 uint64_t replica_reign_told(const struct replica *replica);
 int64_t replica_reign_due_ns(const struct replica *replica);
 
@@ -321,6 +325,10 @@ bool replica_is_inherited(const struct replica *replica);
  * open it (rule 19).  So nothing that can wait is proposed before all have. */
 bool replica_has_opened_all(const struct replica *replica);
 bool replica_has_enough(const struct replica *replica); /* min_in_sync */
+static inline bool replica_takes_entries(const struct replica_peer *peer)
+{
+    return peer->opened && peer->feeding && !peer->broken;
+}
 
 /* --- replica_propose.c ---------------------------------------------------------------------------- */
 
