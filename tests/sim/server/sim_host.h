@@ -58,8 +58,6 @@ void sim_host_end_step(struct sim_server *server);
 void sim_host_tick(struct sim_server *server);
 /* From another server. */
 void sim_host_take(struct sim_server *server, const struct sim_message *message);
-/* The log or a slice was read. */
-void sim_host_was_read(struct sim_server *server, uint64_t number);
 
 /* The store has it: it has a replica from now on; is about to drop it. */
 void sim_host_add(const struct sim_loop *loop, struct sim_tablet *tablet);
@@ -73,11 +71,6 @@ bool sim_host_is_calm(const struct sim_server *server);
 void sim_host_trace(const struct sim_server *server);
 /* The tables say something else now. */
 void sim_host_refresh(struct sim_server *server);
-
-static inline struct store_tablet *sim_stored(const struct sim_tablet *tablet)
-{
-    return (struct store_tablet *)(void *)tablet;
-}
 
 /* Of this moment: reads after their snapshot; writes (rules 5 to 7): STATUS_OK, STATUS_NOT_OWNER or
  * STATUS_UNAVAILABLE. */
@@ -96,6 +89,13 @@ void sim_host_on_synced(void *context, struct sim_tablet *tablet, uint64_t seque
 void sim_host_on_configured(void *context, struct sim_tablet *tablet);
 void sim_host_on_taught(void *context, struct sim_tablet *tablet);
 void sim_host_on_commits(void *context, struct sim_tablet *tablet, uint64_t first, uint64_t last);
+
+/* --- what the hosts call: sim_host_calls.c -------------------------------------------------------- */
+
+struct host_options sim_host_options(struct sim_loop *loop, const struct lease_settings *leases);
+/* The log or a slice was read. */
+void sim_host_was_read(struct sim_server *server, uint64_t number);
+void sim_host_discard_readings(struct sim_server *server);
 
 /* --- the master's side: sim_host_sync.c --------------------------------------------------------- */
 

@@ -9,36 +9,31 @@
  * real store's, so the host runs as it is.  (Slices: sim_slice.c and sim_learn.c.)
  */
 
-static struct sim_tablet *of(const struct store_tablet *tablet)
-{
-    return (struct sim_tablet *)(void *)tablet;
-}
-
 /* --- looking -------------------------------------------------------------------------------------- */
 
 const struct store_tablet_descriptor *store_tablet_describe(const struct store_tablet *tablet)
 {
-    return &of(tablet)->descriptor;
+    return &sim_tablet_of(tablet)->descriptor;
 }
 
 struct store *store_tablet_store(const struct store_tablet *tablet)
 {
-    return (struct store *)(void *)of(tablet)->store;
+    return (struct store *)(void *)sim_tablet_of(tablet)->store;
 }
 
 uint64_t store_tablet_committed(const struct store_tablet *tablet)
 {
-    return of(tablet)->committed;
+    return sim_tablet_of(tablet)->committed;
 }
 
 uint64_t store_tablet_prepared(const struct store_tablet *tablet)
 {
-    return of(tablet)->prepared;
+    return sim_tablet_of(tablet)->prepared;
 }
 
 uint64_t store_tablet_appended(const struct store_tablet *tablet)
 {
-    return of(tablet)->prepared;
+    return sim_tablet_of(tablet)->prepared;
 }
 
 /* Its flushes are whole: no base has a part of what its log has lost. */
@@ -50,32 +45,32 @@ bool store_tablet_is_torn(const struct store_tablet *tablet)
 
 uint64_t store_tablet_committed_version(const struct store_tablet *tablet)
 {
-    return of(tablet)->copy.committed_version;
+    return sim_tablet_of(tablet)->copy.committed_version;
 }
 
 bool store_tablet_is_alone(const struct store_tablet *tablet)
 {
-    return of(tablet)->copy.alone;
+    return sim_tablet_of(tablet)->copy.alone;
 }
 
 bool store_tablet_leads(const struct store_tablet *tablet)
 {
-    return of(tablet)->copy.leads;
+    return sim_tablet_of(tablet)->copy.leads;
 }
 
 const struct store_configuration *store_tablet_configuration(const struct store_tablet *tablet)
 {
-    return &of(tablet)->copy.held;
+    return &sim_tablet_of(tablet)->copy.held;
 }
 
 uint32_t store_tablet_window_count(const struct store_tablet *tablet)
 {
-    return (uint32_t)(of(tablet)->prepared - of(tablet)->committed);
+    return (uint32_t)(sim_tablet_of(tablet)->prepared - sim_tablet_of(tablet)->committed);
 }
 
 struct store_entry store_tablet_window_at(const struct store_tablet *tablet, uint32_t index)
 {
-    const struct sim_pending *record = of(tablet)->first;
+    const struct sim_pending *record = sim_tablet_of(tablet)->first;
     for (uint32_t i = 0; i < index; i++) {
         record = record->next;
     }
@@ -84,7 +79,7 @@ struct store_entry store_tablet_window_at(const struct store_tablet *tablet, uin
 
 bool store_tablet_barrier(const struct store_tablet *tablet, struct store_entry *ret_barrier)
 {
-    const struct store_entry *barrier = sim_copy_standing(of(tablet));
+    const struct store_entry *barrier = sim_copy_standing(sim_tablet_of(tablet));
     if (barrier != NULL) {
         *ret_barrier = *barrier;
     }
@@ -95,7 +90,7 @@ bool store_tablet_last_split(const struct store_tablet *tablet,
                              struct store_entry *ret_entry,
                              struct record_split *ret_split)
 {
-    bool found = sim_copy_last_barrier(of(tablet), RECORD_SPLIT, ret_entry);
+    bool found = sim_copy_last_barrier(sim_tablet_of(tablet), RECORD_SPLIT, ret_entry);
     ASSERT(!found || record_decode_split(ret_entry->payload, ret_split, NULL) == STATUS_OK);
     return found;
 }
@@ -104,22 +99,22 @@ bool store_tablet_last_split(const struct store_tablet *tablet,
 
 void store_tablet_ref(struct store_tablet *tablet)
 {
-    sim_tablet_ref(of(tablet));
+    sim_tablet_ref(sim_tablet_of(tablet));
 }
 
 void store_tablet_unref(struct store_tablet *tablet)
 {
-    sim_tablet_unref(of(tablet));
+    sim_tablet_unref(sim_tablet_of(tablet));
 }
 
 void store_tablet_set_replica(struct store_tablet *tablet, void *replica)
 {
-    of(tablet)->copy.hosted = replica;
+    sim_tablet_of(tablet)->copy.hosted = replica;
 }
 
 void *store_tablet_replica(const struct store_tablet *tablet)
 {
-    return of(tablet)->copy.hosted;
+    return sim_tablet_of(tablet)->copy.hosted;
 }
 
 /* --- changing ------------------------------------------------------------------------------------- */
@@ -140,7 +135,7 @@ enum status store_append_entry(struct store_tablet *stored,
                                const struct store_entry *entry,
                                struct error *ret_error)
 {
-    struct sim_tablet *tablet = of(stored);
+    struct sim_tablet *tablet = sim_tablet_of(stored);
     const struct sim_learning *learning = &tablet->copy.learning;
     (void)ret_error;
     ASSERT(!tablet->copy.leads);
@@ -168,23 +163,24 @@ enum status store_append_barrier(struct store_tablet *tablet,
                                  uint64_t clock,
                                  uint64_t *ret_sequence)
 {
-    if (of(tablet)->merging) {
+    if (sim_tablet_of(tablet)->merging) {
         return STATUS_NOT_OWNER;
     }
-    if (is_swallowed(of(tablet), type)) {
+    if (is_swallowed(sim_tablet_of(tablet), type)) {
         return STATUS_OK;
     }
-    if (sim_copy_has_open_barrier(of(tablet))) {
+    if (sim_copy_has_open_barrier(sim_tablet_of(tablet))) {
         return STATUS_UNAVAILABLE;
     }
-    return sim_store_give_out(of(tablet)->store, of(tablet), type, payload, clock, ret_sequence);
+    return sim_store_give_out(sim_tablet_of(tablet)->store, sim_tablet_of(tablet), type, payload,
+                              clock, ret_sequence);
 }
 
 enum status store_tablet_configure(struct store_tablet *stored,
                                    const struct store_configuration *configuration,
                                    uint64_t kept_sequence)
 {
-    struct sim_tablet *tablet = of(stored);
+    struct sim_tablet *tablet = sim_tablet_of(stored);
     uint64_t kept = kept_sequence < tablet->prepared ? kept_sequence : tablet->prepared;
     ASSERT(replica_configuration_is_sound(&configuration->members));
     ASSERT(kept >= tablet->committed);
@@ -200,7 +196,7 @@ enum status store_tablet_configure(struct store_tablet *stored,
 
 enum status store_tablet_commit(struct store_tablet *stored, uint64_t sequence)
 {
-    struct sim_tablet *tablet = of(stored);
+    struct sim_tablet *tablet = sim_tablet_of(stored);
     const struct sim_learning *learning = &tablet->copy.learning;
     ASSERT(!tablet->copy.alone);
     ASSERT(sequence <= tablet->copy.synced ||
@@ -217,7 +213,7 @@ enum status store_tablet_commit(struct store_tablet *stored, uint64_t sequence)
 
 enum status store_tablet_lead(struct store_tablet *stored)
 {
-    struct sim_tablet *tablet = of(stored);
+    struct sim_tablet *tablet = sim_tablet_of(stored);
     if (tablet->copy.learning.learning || tablet->copy.learning.first) {
         return STATUS_RESOURCE_EXHAUSTED; /* a part of it leads nobody */
     }
@@ -227,13 +223,14 @@ enum status store_tablet_lead(struct store_tablet *stored)
 
 void store_tablet_follow(struct store_tablet *tablet)
 {
-    of(tablet)->copy.leads = false;
+    sim_tablet_of(tablet)->copy.leads = false;
 }
 
 enum status store_tablet_convert(struct store_tablet *parent, struct store_tablet *ret_children[2])
 {
     struct sim_tablet *children[2] = {NULL, NULL};
-    enum status status = sim_store_convert(of(parent)->store, of(parent), children);
+    enum status status = sim_store_convert(sim_tablet_of(parent)->store, sim_tablet_of(parent),
+                                           children);
     for (int i = 0; i < 2; i++) {
         ret_children[i] = (struct store_tablet *)(void *)children[i];
     }
@@ -248,8 +245,8 @@ struct store_tablet *store_tablet_find(struct store *store, uint64_t tablet)
 void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_statistics *ret)
 {
     *ret = (struct store_tablet_statistics){
-        .base_bytes = sim_rows_size_bytes(&of(tablet)->committed_rows),
-        .flush_count = of(tablet)->flush_count};
+        .base_bytes = sim_rows_size_bytes(&sim_tablet_of(tablet)->committed_rows),
+        .flush_count = sim_tablet_of(tablet)->flush_count};
 }
 
 /* --- merges ----------------------------------------------------------------------------------------- */
@@ -258,7 +255,7 @@ bool store_tablet_last_absorb(const struct store_tablet *tablet,
                               struct store_entry *ret_entry,
                               struct record_absorb *ret_absorb)
 {
-    bool found = sim_copy_last_barrier(of(tablet), RECORD_ABSORB, ret_entry);
+    bool found = sim_copy_last_barrier(sim_tablet_of(tablet), RECORD_ABSORB, ret_entry);
     ASSERT(!found || record_decode_absorb(ret_entry->payload, ret_absorb, NULL) == STATUS_OK);
     return found;
 }
@@ -267,27 +264,27 @@ bool store_tablet_last_frozen(const struct store_tablet *tablet,
                               struct store_entry *ret_entry,
                               struct record_frozen *ret_frozen)
 {
-    bool found = sim_copy_last_barrier(of(tablet), RECORD_FROZEN, ret_entry);
+    bool found = sim_copy_last_barrier(sim_tablet_of(tablet), RECORD_FROZEN, ret_entry);
     ASSERT(!found || record_decode_frozen(ret_entry->payload, ret_frozen, NULL) == STATUS_OK);
     return found;
 }
 
 void store_tablet_flush(struct store_tablet *tablet)
 {
-    sim_flush_soon(of(tablet)->store, of(tablet));
+    sim_flush_soon(sim_tablet_of(tablet)->store, sim_tablet_of(tablet));
 }
 
 bool store_tablet_is_flushed(struct store_tablet *tablet)
 {
-    return sim_flush_is_done(of(tablet));
+    return sim_flush_is_done(sim_tablet_of(tablet));
 }
 
 enum status store_tablet_merge(struct store_tablet *left, struct store_tablet *right)
 {
-    return sim_store_merge(of(left)->store, of(left), of(right));
+    return sim_store_merge(sim_tablet_of(left)->store, sim_tablet_of(left), sim_tablet_of(right));
 }
 
 bool store_tablet_is_merging(const struct store_tablet *tablet)
 {
-    return of(tablet)->merging;
+    return sim_tablet_of(tablet)->merging;
 }
