@@ -52,14 +52,21 @@ static bool was_opened_by_another(const struct replica *replica, const struct re
            replica->opener != open->incarnation;
 }
 
-/* What this very version has given it, and its opener does not have: another process gave it.  A member that has
- * restarted does not know by whom it was opened, and this tells.  (Or the OPEN is one of before the restart, and so late
- * that it has outlived its connection: whoever leads is another then, no more.) */
+/*
+ * What this very version has given it, and its opener does not have: another process gave it.  A member that has
+ * restarted does not know by whom it was opened, and this tells.  Either its log is longer; or it ends where its opener's reign
+ * had begun already, under a later version than what is there: what the opener has there was replaced, for such an end is a
+ * part of what whoever has opened it began with.  (In between lies nothing: nobody gives out before all have opened.)
+ * A late OPEN, of before the restart, tells of what was given until then: what lies behind it in an outbox comes behind it.
+ */
 static bool was_given_more(const struct replica *replica, const struct replica_message *open)
 {
-    return open->version == replica_version(replica) && replica->flags.opened &&
-           replica->role == REPLICA_SECONDARY && replica->opener == 0 &&
-           replica->synced > open->appended;
+    uint64_t version = replica_version_at(replica, replica->synced);
+    bool was_opened = open->version == replica_version(replica) && replica->flags.opened &&
+                      replica->role == REPLICA_SECONDARY && replica->opener == 0;
+    bool ends_later = replica->synced <= open->sequence && open->previous_version != 0 &&
+                      version > open->previous_version;
+    return was_opened && (replica->synced > open->appended || ends_later);
 }
 
 static bool is_certain(const struct replica *replica, const struct replica_message *open)

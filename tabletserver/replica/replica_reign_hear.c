@@ -11,6 +11,14 @@ static bool has_what_it_says(const struct replica *replica, const struct replica
            (version == 0 || opened->previous_version == 0 || version == opened->previous_version);
 }
 
+/* Its log ends under a later version than what is here: then it may be this one that has lost what replaced that (rule 19), and
+ * the answer of such a one bears nobody out (rule 21). */
+static bool ends_later(const struct replica *replica, const struct replica_message *opened)
+{
+    uint64_t version = replica_version_at(replica, opened->sequence);
+    return version != 0 && opened->previous_version > version;
+}
+
 static void hear_will(const struct replica *replica,
                       struct replica_peer *peer,
                       const struct replica_message *said)
@@ -27,7 +35,7 @@ static void on_opened(struct replica *replica,
         opened->sequence > replica_appended(replica)) {
         return;
     }
-    if (replica_counts(replica, peer)) {
+    if (replica_counts(replica, peer) && !ends_later(replica, opened)) {
         replica_bear_out(replica);
     }
     if (replica_counts(replica, peer) && !has_what_it_says(replica, opened)) {
@@ -35,7 +43,7 @@ static void on_opened(struct replica *replica,
         return;
     }
     peer->refuses = false;
-    peer->opened_ns = peer->opened ? peer->opened_ns : replica->now_ns;
+    peer->opened_ns = replica->now_ns;
     peer->opened = true;
     peer->prepared = opened->sequence;
     peer->sent = opened->sequence;

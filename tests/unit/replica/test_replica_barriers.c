@@ -124,3 +124,22 @@ Test(replica_propose, section_7_a_split_where_a_void_barrier_was_dropped_is_prop
     cr_assert_eq(proposed(&steps)->kind, REPLICA_PROPOSE_SPLIT);
     end(&steps);
 }
+
+/* It stood there before the disk went back, as far as is known: the others may have lifted it, and written behind it (rule 21). */
+Test(replica_propose, section_7_nothing_is_split_before_all_have_opened)
+{
+    struct steps steps = begin_with(
+        (struct replica_recovered){.configuration = members_of(1, 2, 1),
+                                   .role = REPLICA_PRIMARY,
+                                   .flags = {.opened = true},
+                                   .committed = 4,
+                                   .committed_version = 1,
+                                   .barrier = {4, 1, REPLICA_BARRIER_SPLIT}});
+    told(&steps, members_of(2, 2, 1));
+    configured(&steps);
+    held(&steps, 2, true);
+    cr_assert_null(proposed(&steps));
+    opened(&steps, 2, 2, 4);
+    cr_assert_eq(proposed(&steps)->kind, REPLICA_PROPOSE_SPLIT);
+    end(&steps);
+}

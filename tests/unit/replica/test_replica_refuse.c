@@ -229,6 +229,62 @@ Test(replica_refuse,
     end(&steps);
 }
 
+/* It has more entries, but they were replaced: what it gave under this version stands where they stood (a review: of two
+ * copies the other one was removed, with what was acknowledged). */
+Test(replica_refuse, rule_19_nor_of_one_whose_longer_log_was_replaced)
+{
+    static const struct {
+        uint64_t previous_version; /* of the entry at the start, 9 */
+        bool refuses;
+    } CASES[] = {{1, true}, {2, false}, {0, false}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        struct steps steps = restarted(0, 2, 2);
+        struct replica_message open = open_of(members_of(2, 2, 2), 9, false);
+        open.appended = 9;
+        open.previous_version = CASES[i].previous_version;
+        received(&steps, 2, open);
+        cr_assert_eq(find_sent(&steps, REPLICA_REFUSED, 2) != NULL, CASES[i].refuses);
+        cr_assert_eq(find_sent(&steps, REPLICA_OPENED, 2) == NULL, CASES[i].refuses);
+        end(&steps);
+    }
+}
+
+/* The same from the other side, where the member is of before and does not refuse. */
+Test(replica_refuse, rule_21_nobody_is_borne_out_by_a_log_that_ends_under_a_later_version)
+{
+    struct steps steps = reigning(4, 2);
+    held(&steps, 2, true);
+    received(&steps, 2,
+             (struct replica_message){.type = REPLICA_OPENED,
+                                      .version = 2,
+                                      .incarnation = PEER + 2,
+                                      .opener = SELF,
+                                      .sequence = 4,
+                                      .previous_version = 2}); /* here it is of version 1 */
+    cr_assert_null(proposed(&steps));
+    tick_at(&steps, steps.now_ns + SETTINGS.alone_ns - 1);
+    cr_assert_null(proposed(&steps));
+    end(&steps);
+}
+
+/* What joins is no member yet: it could propose itself to nobody. */
+Test(replica_refuse, rule_19_who_joins_does_not_refuse)
+{
+    struct replica_entry window[] = {entry_of(1, 2), entry_of(2, 2)};
+    struct steps steps = begin_with(
+        (struct replica_recovered){.configuration = members_of(2, 2, 2),
+                                   .self = store_of(3),
+                                   .role = REPLICA_SECONDARY,
+                                   .flags = {.opened = true, .bound = true},
+                                   .window = window,
+                                   .window_count = 2});
+    struct replica_message open = open_of(members_of(2, 2, 2), 0, false);
+    open.appended = 1;
+    received(&steps, 2, open);
+    cr_assert_null(find_sent(&steps, REPLICA_REFUSED, 2));
+    end(&steps);
+}
+
 Test(replica_refuse, rule_19_but_not_of_one_that_has_all_that_it_gave_or_does_not_say)
 {
     static const uint64_t APPENDED[] = {2, 7, UINT64_MAX};
