@@ -15,7 +15,6 @@
 #ifndef COMMON_WIRE_MESSAGE_H
 #define COMMON_WIRE_MESSAGE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/arena.h"

@@ -1,5 +1,5 @@
 /*
- * Messages about tables, servers and documents, which the master answers: part of message.h, which every user includes.
+ * Messages about tables, servers and documents, which the master answers (where a row is, tablet servers too): part of message.h, which every user includes.
  */
 #ifndef COMMON_WIRE_MESSAGE_CATALOG_H
 #define COMMON_WIRE_MESSAGE_CATALOG_H

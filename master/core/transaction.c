@@ -1,7 +1,6 @@
 #include "master/core/transaction.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"

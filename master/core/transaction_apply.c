@@ -1,6 +1,8 @@
-/* What is durable becomes what the catalog knows; it cannot fail: room for it was made when it was sealed. */
+/* What is durable becomes what the catalog knows, which cannot fail: room for it was made when it was sealed.  What could not
+ * be made durable is abandoned. */
+#include <string.h>
+
 #include "common/base/assert.h"
-#include "common/base/memory.h"
 #include "master/core/catalog_parts.h"
 #include "master/core/transaction.h"
 

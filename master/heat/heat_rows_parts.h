@@ -1,5 +1,5 @@
 /*
- * What heat_rows_*.c share of rows: their keys, what they cost, how a value is shared out.
+ * What heat_rows*.c share of rows: their keys, what they cost, how a value is shared out.
  */
 #ifndef MASTER_HEAT_HEAT_ROWS_PARTS_H
 #define MASTER_HEAT_HEAT_ROWS_PARTS_H
@@ -19,6 +19,7 @@ static inline struct bytes heat_row_key(const struct heat_row *row)
     return bytes_of(row->key, row->key_bytes);
 }
 
+/* Rounded, and never above the value. */
 static inline uint64_t heat_part(uint64_t value, double share)
 {
     uint64_t part = (uint64_t)((double)value * share + 0.5);

@@ -282,6 +282,8 @@ void hosted_unite(struct hosted *left);
 /* Its incarnation is given here.  What is lost comes again. */
 void hosted_send(struct hosted *hosted, struct replica_member to, struct replica_message *message);
 void hosted_perform(struct hosted *hosted, const struct replica_event *event);
+/* What others may know of it: version, role, whether it leads, is damaged, or empty.  Noted after each step; by hand where
+ * the store has changed. */
 void hosted_note_view(struct hosted *hosted);
 /* Hand over what was promised.  False: later. */
 bool hosted_promise(struct hosted *hosted);

@@ -5,7 +5,9 @@
  *   replica_adopt.c    versions: which one, and what this store has promised under it
  *   replica_follow.c   secondary, learner, outsider: what a primary sends
  *   replica_refuse.c   disks that went back: who has less than another member does not lead it
- *   replica_reign.c    primary: entries out, acknowledgements in, commits, serving
+ *   replica_reign.c    primary: peers, who serves, entries given out and committed
+ *   replica_reign_send.c  what goes to the others, and when
+ *   replica_reign_hear.c  what they answer, and what else is told of them
  *   replica_propose.c  what is wanted of the catalog: which change is next, and the one that is out
  *   replica_remove.c   who is no good any more
  *   replica_learner.c  who is taught, and joins
@@ -325,6 +327,7 @@ bool replica_is_inherited(const struct replica *replica);
  * open it (rule 19).  So nothing that can wait is proposed before all have. */
 bool replica_has_opened_all(const struct replica *replica);
 bool replica_has_enough(const struct replica *replica); /* min_in_sync */
+/* It is opened, and its log goes on from where it stands. */
 static inline bool replica_takes_entries(const struct replica_peer *peer)
 {
     return peer->opened && peer->feeding && !peer->broken;

@@ -25,12 +25,12 @@ enum part {
     PART_PUPIL = 16384, /* the opener, too */
     PART_ASKS = 32768,  /* these three are last: a server of before does not say, nor know them */
     PART_WILL = 65536,
-    PART_GIVEN = 131072, /* the appended, and one more: 0 is one that does not say */
+    PART_LOG_END = 131072, /* appended, and one more: 0 is one that does not say */
 };
 
 static const unsigned PARTS[] = {
     [REPLICA_OPEN] = PART_SEQUENCE | PART_COMMITTED | PART_PREVIOUS_VERSION | PART_AS_LEARNER |
-                     PART_CONFIGURATION | PART_GIVEN,
+                     PART_CONFIGURATION | PART_LOG_END,
     [REPLICA_OPENED] = PART_SEQUENCE | PART_COMMITTED | PART_PREVIOUS_VERSION | PART_OPENER |
                        PART_AS_LEARNER | PART_WILL,
     [REPLICA_PREPARE] = PART_COMMITTED | PART_PREVIOUS_VERSION | PART_OPENER | PART_ENTRY,
@@ -218,7 +218,7 @@ void replica_batch_add(uint64_t tablet, const struct replica_message *message, s
     if (parts & PART_WILL) {
         wire_write_u64(out, message->will);
     }
-    if (parts & PART_GIVEN) {
+    if (parts & PART_LOG_END) {
         wire_write_u64(out, message->appended + 1);
     }
 }
@@ -295,7 +295,7 @@ static void read_parts(struct wire_reader *reader,
         message->will = (enum replica_will)wire_read_choice(reader, fields, "will",
                                                             REPLICA_WILL_UNKNOWN, REPLICA_WILL_NOT);
     }
-    if (parts & PART_GIVEN) {
+    if (parts & PART_LOG_END) {
         message->appended = wire_read_u64(reader, fields, "appended") - 1;
     }
 }

@@ -1,9 +1,8 @@
 /*
- * Reigning: entries go out, acknowledgements come in, what all have is committed (rules 3, 5, 6, 7, 15).
+ * Reigning: peers, who serves, entries that are given out, and that all have (rules 3, 5, 6, 7, 15).
  */
 #include <string.h>
 
-#include "common/base/assert.h"
 #include "tabletserver/replica/replica_internal.h"
 
 /* --- peers -------------------------------------------------------------------------------------- */

@@ -1,13 +1,11 @@
 #include "tests/sim/server/sim_host.h"
 
 #include "common/base/assert.h"
-#include "common/base/memory.h"
 #include "tabletserver/replica/lease_message.h"
 #include "tests/sim/checker/sim_replica_truth.h"
 #include "tests/sim/server/sim_confirm.h"
 #include "tests/sim/server/sim_server.h"
 #include "tests/sim/world/sim_leases.h"
-#include "tests/sim/world/sim_rot.h"
 
 #define ENDLESS_NS  (1000 * SIM_S)
 #define LATENESS_NS (400 * SIM_MS)

@@ -1,8 +1,5 @@
-#include <string.h>
-
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "tests/sim/checker/sim_checker.h"
 #include "tests/sim/server/sim_server.h"
 #include "tests/sim/server/sim_write_parts.h"
 

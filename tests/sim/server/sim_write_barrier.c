@@ -1,7 +1,7 @@
 /* Splits and dropped ranges are alone in the log: what comes behind waits until they are done. */
-#include "common/base/assert.h"
+#include <string.h>
+
 #include "common/base/memory.h"
-#include "tests/sim/checker/sim_checker.h"
 #include "tests/sim/server/sim_server.h"
 #include "tests/sim/server/sim_write_parts.h"
 
@@ -100,7 +100,6 @@ static void finish_drop(struct sim_server *server, struct sim_tablet *tablet)
     sim_store_drop(tablet->store, tablet);
 }
 
-/* A barrier goes ahead once no row of its tablet is locked.  The tablet may be gone after it. */
 void sim_write_try_barrier(struct sim_server *server, struct sim_tablet *tablet)
 {
     struct sim_order *order = sim_order_of(tablet);

@@ -1,6 +1,4 @@
 /* What is new is resolved, gathered, and given out; what was there already is answered when that is committed. */
-#include "common/base/assert.h"
-#include "common/base/memory.h"
 #include "tests/sim/checker/sim_checker.h"
 #include "tests/sim/server/sim_server.h"
 #include "tests/sim/server/sim_write_parts.h"
@@ -45,7 +43,6 @@ struct request_id sim_write_identity(const struct sim_work *work)
     };
 }
 
-/* True: go on and apply it.  False: the work has been dealt with. */
 bool sim_write_is_new(struct sim_server *server, struct sim_tablet *tablet, struct sim_work *work)
 {
     struct request_id identity = sim_write_identity(work);
