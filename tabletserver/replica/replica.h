@@ -172,11 +172,10 @@ struct replica_message {
     uint64_t
         opener; /* OPENED, PREPARED, DAMAGED, REFUSED: incarnation of the process that they answer;
                         PREPARE, COMMITTED, LESSON, SLICE: of the one that has been opened */
-    uint64_t
-        appended; /* PREPARED, OPEN: its log goes up to here, synced or not.  UINT64_MAX: an OPEN that does not say */
-    bool gap;        /* PREPARED: the PREPARE does not follow on that.  REFUSED: that is more */
-    bool as_learner; /* OPEN, OPENED: not counted */
-    bool asks;       /* COMMITTED: would you lead?  Answered by PREPARED */
+    uint64_t appended; /* PREPARED, OPEN: its log goes up to here; UINT64_MAX: it does not say */
+    bool gap;          /* PREPARED: the PREPARE does not follow on that.  REFUSED: that is more */
+    bool as_learner;   /* OPEN, OPENED: not counted */
+    bool asks;         /* COMMITTED: would you lead?  Answered by PREPARED */
     enum replica_will will;                     /* OPENED, PREPARED */
     struct replica_configuration configuration; /* OPEN */
     struct replica_entry entry;                 /* PREPARE */

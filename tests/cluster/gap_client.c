@@ -221,6 +221,8 @@ static void check(const struct lane *lane)
     edubba_row_free(row);
     if (code != EDUBBA_OK) {
         fail(lane->row, error.text);
+    } else if (lane->reads == 0) {
+        fail(lane->row, "it was never read beside the adds");
     } else if (sum != atomic_load(&lane->adds)) {
         fail_at(lane->row, "the sum is %" PRIu64 ", %" PRIu64 " adds were acknowledged", sum,
                 atomic_load(&lane->adds));
