@@ -5,6 +5,7 @@
  *   one of its stores is on a server that is drained      -> another one, a few at a time
  *   its leader is on a server that leads too many         -> another of its stores, a few at a time
  *   its table wants more or fewer replicas than before    -> a store more, or one less
+ *   the server of one of its stores has the copy in another one, and none can be spared -> that one
  *
  * Nothing here changes what is: primaries follow goals by proposals, and a goal that nobody can
  * follow does no harm.  A store is given up only for another one, or because the table wants fewer,
@@ -212,6 +213,7 @@ void goal_plan(struct catalog *catalog, struct transaction *transaction)
     }
     review_lost(&review);
     review_drained(&review);
+    goal_review_beside(&review);
     goal_review_counts(&review);
     goal_review_hot(&review);
     goal_review_leading(&review);

@@ -1,6 +1,6 @@
 /*
  * One look at the goals of all tablets: what its parts share (catalog_goal.c, catalog_goal_change.c,
- * catalog_goal_spread.c).  For these files only.
+ * catalog_goal_spread.c, catalog_goal_beside.c).  For these files only.
  */
 #ifndef MASTER_CORE_CATALOG_GOAL_H
 #define MASTER_CORE_CATALOG_GOAL_H
@@ -53,5 +53,10 @@ void goal_review_counts(struct goal_review *review);
 void goal_review_hot(struct goal_review *review);
 /* Servers that lead many more than another. */
 void goal_review_leading(struct goal_review *review);
+
+/* --- catalog_goal_beside.c ------------------------------------------------------------------------ */
+
+/* Copies that are wished for in another store of their server than has them, where none can be spared. */
+void goal_review_beside(struct goal_review *review);
 
 #endif /* MASTER_CORE_CATALOG_GOAL_H */

@@ -187,7 +187,7 @@ static enum status check_places(const struct catalog *catalog,
     const struct table_entry *entry = number_map_get(&catalog->tables, left->record.table);
     const struct table *table = &entry->image->record.table;
     const struct tablet_goal *goal = &left->record.goal;
-    bool spares = table->replicas > 2 && table->replicas > table->min_in_sync;
+    bool spares = goal_spares_copy(table);
     for (uint32_t i = 0; i < goal->store_count && !spares; i++) {
         if (is_beside(catalog, goal, goal->stores[i], right)) {
             return error_set(

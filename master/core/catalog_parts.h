@@ -68,6 +68,9 @@ void goal_plan(struct catalog *catalog, struct transaction *transaction);
 /* When goals must be looked at next; CATALOG_NEVER: no server looks at them. */
 int64_t goal_deadline_ns(const struct catalog *catalog);
 
+/* catalog_goal_beside.c: may a copy be removed of each tablet of the table, before another is taught? */
+bool goal_spares_copy(const struct table *table);
+
 /* NULL, and the error set, when there is none. */
 struct table_entry *change_find_table(const struct catalog *catalog,
                                       struct bytes name,
