@@ -4,27 +4,19 @@
  */
 #include "tests/support/host_trio.h"
 
-#include "common/io/metrics.h"
 #include "tabletserver/host/host_internal.h"
 #include "tabletserver/storage/copies/store_slice.h"
+#include "tests/support/told_metrics.h"
 
 #define TURNS_MAX  20
 #define AT_ONCE_NS (50 * MS)
 
 TestSuite(host_cluster, .fini = finish);
 
-/* Leases that ran out though nobody had ended: the machine was busy.  As operators are told. */
+/* Leases that ran out though nobody had ended: the machine was busy. */
 static int64_t leases_lapsed(void)
 {
-    struct buffer text = BUFFER_INIT;
-    const char name[] = "\nedubba_leases_lapsed_total ";
-    metrics_render(&text);
-    buffer_append_u8(&text, '\0');
-    const char *at = strstr((const char *)text.data, name);
-    cr_assert(!text.failed && at != NULL);
-    long long count = strtoll(at + sizeof name - 1, NULL, 10);
-    buffer_deinit(&text);
-    return count;
+    return told_metric("edubba_leases_lapsed_total");
 }
 
 /* Does it lead all three, by the newest configuration? */

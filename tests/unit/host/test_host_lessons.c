@@ -5,9 +5,9 @@
 #include "tests/support/host_trio.h"
 
 #include "common/base/memory.h"
-#include "common/io/metrics.h"
 #include "tabletserver/host/host_internal.h"
 #include "tabletserver/storage/copies/store_slice.h"
+#include "tests/support/told_metrics.h"
 
 TestSuite(host_lessons, .fini = finish);
 
@@ -116,18 +116,9 @@ static struct hosted *hosted_that_teaches(const struct node *pupil)
     return teacher == NULL ? NULL : store_tablet_replica(teacher->tablet);
 }
 
-/* As operators are told. */
 static int64_t slices_sent(void)
 {
-    struct buffer text = BUFFER_INIT;
-    const char name[] = "\nedubba_slices_sent_total ";
-    metrics_render(&text);
-    buffer_append_u8(&text, '\0');
-    const char *at = strstr((const char *)text.data, name);
-    cr_assert(!text.failed && at != NULL);
-    long long count = strtoll(at + sizeof name - 1, NULL, 10);
-    buffer_deinit(&text);
-    return count;
+    return told_metric("edubba_slices_sent_total");
 }
 
 /* Rule 17: what it kept makes its return cheap. */
