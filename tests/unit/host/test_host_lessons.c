@@ -71,14 +71,6 @@ static void wipe(struct node *node)
     node->fixture.settings = settings;
 }
 
-/* On a busy machine its lease may be over for a moment. */
-static struct node *must_lead(void)
-{
-    struct node *primary = NULL;
-    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
-    return primary;
-}
-
 static struct node *dead_secondary_of_three(void)
 {
     begin_with(3);
@@ -349,12 +341,11 @@ Test(host_lessons, a_learner_that_restarts_on_its_walk_begins_again)
 Test(host_lessons, a_primary_that_restarts_on_the_walk_is_followed_by_another_lesson)
 {
     struct node *dead = dead_secondary_of_three();
-    struct node *primary = NULL;
     lose_logs();
     node_start(dead);
     uint64_t before = slices_read();
     PUMP_UNDER_LOAD_UNTIL(&cluster, slices_read() >= before + 4 || is_member(dead));
-    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    struct node *primary = must_lead();
     node_kill(primary);
     node_start(primary);
     PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead) && is_member(primary));
