@@ -85,7 +85,7 @@ static void write_row(void)
                                  .change_count = operation->change_count};
     if (prng_chance(&prng, 3)) {
         operation->request = ++shared->request_next;
-        entry.request = (struct request_id){77, operation->request, 1, INT64_C(1700000000000000)};
+        entry.request = numbered_request(operation->request);
     }
     struct record_write write = {&entry, 1};
     begin_entry(item);
