@@ -16,22 +16,9 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
-#include "common/io/clock.h"
 #include "common/io/transport/transport.h"
 #include "tests/support/own_address.h"
-
-/* For what must come: only a test that has failed waits for so long, on the slowest machine. */
-#define WAIT_MS 60000
-
-/* Wait until condition holds; fails the test when it does not come about. */
-#define WAIT_FOR(condition)                                                    \
-    do {                                                                       \
-        int64_t until_ = clock_monotonic_ns() + INT64_C(1000000) * WAIT_MS;    \
-        while (!(condition)) {                                                 \
-            cr_assert_lt(clock_monotonic_ns(), until_, "waited: " #condition); \
-            clock_sleep_us(200);                                               \
-        }                                                                      \
-    } while (0)
+#include "tests/support/wait_for.h"
 
 /* --- the listening side ------------------------------------------------------------------------ */
 
