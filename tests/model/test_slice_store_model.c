@@ -499,23 +499,13 @@ static void run_seed(uint64_t seed, int lives, uint32_t steps)
 
 Test(slice_store_model, killed_and_reopened)
 {
-    const char *text = getenv("EDUBBA_SEED");
-    if (text != NULL) {
-        run_seed(strtoull(text, NULL, 10), 8, 800);
-        return;
-    }
-    for (uint64_t seed = 1; seed <= 16; seed++) {
-        run_seed(seed, 6, 600);
-    }
+    const struct store_worlds worlds = {1, 16, .lives = 6, .steps = 600};
+    const struct store_worlds alone = {.lives = 8, .steps = 800};
+    store_worlds_run(run_seed, worlds, alone);
 }
 
 Test(slice_store_model, long_lives)
 {
-    if (getenv("EDUBBA_SEED") != NULL) {
-        run_seed(strtoull(getenv("EDUBBA_SEED"), NULL, 10), 1, 5000);
-        return;
-    }
-    for (uint64_t seed = 100; seed <= 105; seed++) {
-        run_seed(seed, 1, 5000);
-    }
+    const struct store_worlds worlds = {100, 105, .lives = 1, .steps = 5000};
+    store_worlds_run(run_seed, worlds, worlds);
 }
