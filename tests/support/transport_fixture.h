@@ -248,6 +248,18 @@ static inline void raw_receive(int raw, void *data, size_t size_bytes)
     cr_assert_eq(recv(raw, data, size_bytes, MSG_WAITALL), (ssize_t)size_bytes);
 }
 
+/* As text, everything that comes until the other end hangs up, or as much as there is room for. */
+static inline void raw_receive_all(int raw, char *text, size_t size)
+{
+    size_t size_bytes = 0;
+    ssize_t got = 0;
+    while ((got = recv(raw, text + size_bytes, size - 1 - size_bytes, 0)) > 0) {
+        size_bytes += (size_t)got;
+    }
+    text[size_bytes] = '\0';
+    close(raw);
+}
+
 /* One frame of at most size_max payload bytes. */
 static inline size_t raw_receive_frame(int raw,
                                        struct frame_header *ret_header,
