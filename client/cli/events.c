@@ -30,9 +30,7 @@ static void print_json(FILE *out, const struct edubba_event *event)
             ",\"tablet\":\"%" PRIu64 "\",\"right\":\"%" PRIu64 "\",\"from\":\"%" PRIu64
             "\",\"to\":\"%" PRIu64 "\",",
             event->tablet, event->right, event->from, event->to);
-    print_json_bytes(out, "start", event->start);
-    fputc(',', out);
-    print_json_bytes(out, "end", event->end);
+    print_json_range(out, event->start, event->end);
     fputc(',', out);
     print_json_bytes(out, "row", event->row);
     fprintf(out, ",\"row_count\":%" PRIu32 ",", event->row_count);

@@ -37,9 +37,7 @@ static void print_json(FILE *out, const struct edubba_hot_keys *hot)
     print_json_text(out, hot->table);
     fprintf(out, ",\"tablet\":\"%" PRIu64 "\",\"server\":\"%" PRIu64 "\",", hot->tablet,
             hot->server);
-    print_json_bytes(out, "start", hot->start);
-    fputc(',', out);
-    print_json_bytes(out, "end", hot->end);
+    print_json_range(out, hot->start, hot->end);
     fprintf(out,
             ",\"age_us\":%" PRId64 ",\"cpu_percent\":%.2f,\"read_cpu_percent\":%.2f"
             ",\"write_cpu_percent\":%.2f,\"reads\":%.1f,\"read_rows\":%.1f,\"read_bytes\":%.0f"
@@ -81,15 +79,9 @@ static void print_rows(FILE *out, const struct edubba_hot_keys *hot)
 
 static void print_tablet(FILE *out, const struct edubba_hot_keys *hot)
 {
-    fprintf(out, "%s tablet %" PRIu64 " [", hot->table, hot->tablet);
-    print_quoted(out, hot->start);
-    fputs(", ", out);
-    if (hot->end.size > 0) {
-        print_quoted(out, hot->end);
-    } else {
-        fputs("...", out);
-    }
-    fprintf(out, ") on server %" PRIu64 ", %.0f s ago\n", hot->server, (double)hot->age_us / 1e6);
+    fprintf(out, "%s tablet %" PRIu64 " ", hot->table, hot->tablet);
+    print_range(out, hot->start, hot->end);
+    fprintf(out, " on server %" PRIu64 ", %.0f s ago\n", hot->server, (double)hot->age_us / 1e6);
     fprintf(
         out,
         "  CPU %.1f%% (reads %.1f%%, writes %.1f%%); reads %.0f/s of %.0f rows/s, %.0f us (waiting %.0f);"
@@ -172,9 +164,7 @@ static void print_advice_json(FILE *out,
 {
     fprintf(out, "{\"kind\":\"%s\",\"share_percent\":%.1f,\"tablet\":\"%" PRIu64 "\",",
             kind_name(advice->kind), advice->share_percent, advice->tablet);
-    print_json_bytes(out, "start", advice->start);
-    fputc(',', out);
-    print_json_bytes(out, "end", advice->end);
+    print_json_range(out, advice->start, advice->end);
     fputc(',', out);
     print_json_bytes(out, "key", advice->key);
     fputs(",\"text\":", out);
@@ -190,15 +180,9 @@ static void print_advice(FILE *out, const struct edubba_advice *advice)
 {
     fprintf(out, "%s: %s\n", kind_name(advice->kind), advice->text);
     if (advice->tablet != 0) {
-        fprintf(out, "  where: tablet %" PRIu64 ", rows [", advice->tablet);
-        print_quoted(out, advice->start);
-        fputs(", ", out);
-        if (advice->end.size > 0) {
-            print_quoted(out, advice->end);
-        } else {
-            fputs("...", out);
-        }
-        fputs(")\n", out);
+        fprintf(out, "  where: tablet %" PRIu64 ", rows ", advice->tablet);
+        print_range(out, advice->start, advice->end);
+        fputc('\n', out);
     }
     if (advice->cure[0] != '\0') {
         fprintf(out, "  cure%s%s: %s\n", advice->pattern[0] != '\0' ? ", " : "", advice->pattern,

@@ -47,9 +47,7 @@ static void print_json(FILE *out, const struct edubba_hot_tablet *hot)
     print_json_text(out, hot->table);
     fprintf(out, ",\"tablet\":\"%" PRIu64 "\",\"server\":\"%" PRIu64 "\",", hot->tablet,
             hot->server);
-    print_json_bytes(out, "start", hot->start);
-    fputc(',', out);
-    print_json_bytes(out, "end", hot->end);
+    print_json_range(out, hot->start, hot->end);
     fprintf(out,
             ",\"start_us\":%" PRId64 ",\"end_us\":%" PRId64
             ",\"cpu_percent\":%.2f,\"read_cpu_percent\":%.2f,\"write_cpu_percent\":%.2f"
@@ -80,15 +78,9 @@ static void print_line(FILE *out, const struct edubba_hot_tablet *hot)
             hot->read_cpu_percent, hot->write_cpu_percent, (double)hot->reads / seconds,
             (double)hot->writes / seconds, bytes / seconds / 1048576);
     print_when(out, hot);
-    fprintf(out, " %-8" PRIu64 " %-20" PRIu64 " %s [", hot->tablet, hot->server, hot->table);
-    print_quoted(out, hot->start);
-    fputs(", ", out);
-    if (hot->end.size > 0) {
-        print_quoted(out, hot->end);
-    } else {
-        fputs("...", out);
-    }
-    fputs(")\n", out);
+    fprintf(out, " %-8" PRIu64 " %-20" PRIu64 " %s ", hot->tablet, hot->server, hot->table);
+    print_range(out, hot->start, hot->end);
+    fputc('\n', out);
 }
 
 /* Returns how many there are: of the table, if one is given. */

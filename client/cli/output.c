@@ -96,6 +96,19 @@ static void print_json_string(FILE *out, struct edubba_bytes bytes)
     fputc('"', out);
 }
 
+void print_range(FILE *out, struct edubba_bytes start, struct edubba_bytes end)
+{
+    fputc('[', out);
+    print_quoted(out, start);
+    fputs(", ", out);
+    if (end.size > 0) {
+        print_quoted(out, end);
+    } else {
+        fputs("...", out);
+    }
+    fputc(')', out);
+}
+
 void print_json_text(FILE *out, const char *text)
 {
     print_json_string(out, EDUBBA_TEXT(text));
@@ -128,6 +141,13 @@ void print_json_bytes(FILE *out, const char *name, struct edubba_bytes bytes)
         print_base64(out, bytes);
         fputc('"', out);
     }
+}
+
+void print_json_range(FILE *out, struct edubba_bytes start, struct edubba_bytes end)
+{
+    print_json_bytes(out, "start", start);
+    fputc(',', out);
+    print_json_bytes(out, "end", end);
 }
 
 /* --- rows --------------------------------------------------------------------------------------- */

@@ -12,11 +12,17 @@
 /* "text" with Go's escapes, as cbt quotes values. */
 void print_quoted(FILE *out, struct edubba_bytes bytes);
 
+/* ["start", "end"), as a tablet's rows are told; of the last one the end is "...". */
+void print_range(FILE *out, struct edubba_bytes start, struct edubba_bytes end);
+
 /* A JSON string. Bytes that are no UTF-8 do not fit one: see print_json_bytes. */
 void print_json_text(FILE *out, const char *text);
 
 /* "name":"text", or "name_base64":"..." where the bytes are no UTF-8. */
 void print_json_bytes(FILE *out, const char *name, struct edubba_bytes bytes);
+
+/* The same of "start" and "end" of a tablet's rows. */
+void print_json_range(FILE *out, struct edubba_bytes start, struct edubba_bytes end);
 
 /* Base64 without line breaks. */
 void print_base64(FILE *out, struct edubba_bytes bytes);

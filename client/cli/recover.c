@@ -47,15 +47,9 @@ static void print_copies(FILE *out, const struct edubba_lost_tablet *tablet)
 
 static void print_tablet(FILE *out, const struct edubba_lost_tablet *tablet)
 {
-    fprintf(out, "tablet %" PRIu64 " of %s, [", tablet->number, tablet->table);
-    print_quoted(out, tablet->start);
-    fputs(", ", out);
-    if (tablet->end.size > 0) {
-        print_quoted(out, tablet->end);
-    } else {
-        fputs("...", out);
-    }
-    fprintf(out, "), version %" PRIu64 ": %s\n", tablet->version,
+    fprintf(out, "tablet %" PRIu64 " of %s, ", tablet->number, tablet->table);
+    print_range(out, tablet->start, tablet->end);
+    fprintf(out, ", version %" PRIu64 ": %s\n", tablet->version,
             tablet->why[0] != '\0' ? tablet->why : "nothing is lost");
     if (tablet->recovered_us != 0) {
         char when[32];
@@ -80,9 +74,7 @@ static void print_json_tablet(FILE *out, const struct edubba_lost_tablet *tablet
     fprintf(out, "{\"tablet\":\"%" PRIu64 "\",\"table\":", tablet->number);
     print_json_text(out, tablet->table);
     fputc(',', out);
-    print_json_bytes(out, "start", tablet->start);
-    fputc(',', out);
-    print_json_bytes(out, "end", tablet->end);
+    print_json_range(out, tablet->start, tablet->end);
     fprintf(out, ",\"version\":%" PRIu64 ",\"lost\":%s,\"why\":", tablet->version,
             tablet->why[0] != '\0' ? "true" : "false");
     print_json_text(out, tablet->why);

@@ -115,9 +115,7 @@ static void print_json_tablet(FILE *out,
 {
     const struct edubba_replica *primary = serving_primary(tablet);
     fprintf(out, "{\"tablet\":\"%" PRIu64 "\",", tablet->number);
-    print_json_bytes(out, "start", tablet->start);
-    fputc(',', out);
-    print_json_bytes(out, "end", tablet->end);
+    print_json_range(out, tablet->start, tablet->end);
     fprintf(out, ",\"server\":\"%" PRIu64 "\",\"address\":\"%s\",\"state\":\"%s\"",
             primary != NULL ? primary->server : 0, primary != NULL ? primary->address : "",
             tablet->state);
@@ -165,16 +163,9 @@ static void print_tablet(FILE *out,
         (void)snprintf(in_sync, sizeof in_sync, "%u/%u", count_in_sync(tablet),
                        count_wanted(tablet));
     }
-    fprintf(out, "%-8" PRIu64 " %-12s %-28s %-7s %-7" PRIu64 " [", tablet->number, tablet->state,
+    fprintf(out, "%-8" PRIu64 " %-12s %-28s %-7s %-7" PRIu64 " ", tablet->number, tablet->state,
             primary != NULL ? primary->address : "", in_sync, tablet->version);
-    print_quoted(out, tablet->start);
-    fputs(", ", out);
-    if (tablet->end.size > 0) {
-        print_quoted(out, tablet->end);
-    } else {
-        fputs("...", out);
-    }
-    fputc(')', out);
+    print_range(out, tablet->start, tablet->end);
     print_wish(out, tablet);
     fputc('\n', out);
     if (tablet->replica_count < 2) {

@@ -169,6 +169,20 @@ static void set_fields(
     }
 }
 
+/* Errors: of the submission, which its slot is told of. */
+static enum edubba_code submit(struct load_item *item,
+                               const struct edubba_operation *operation,
+                               edubba_completion completion)
+{
+    struct load_slot *slot = item->slot;
+    struct edubba_error error;
+    enum edubba_code code = edubba_submit(slot->client->table, operation, completion, item, &error);
+    if (code != EDUBBA_OK) {
+        load_slot_submit_failed(slot, code, error.text);
+    }
+    return code;
+}
+
 /* Submit item's row: a change of `count` fields from `first`, or an addition. */
 static enum edubba_code submit_change(struct load_item *item,
                                       uint64_t first,
@@ -190,13 +204,7 @@ static enum edubba_code submit_change(struct load_item *item,
         .mutations = slot->mutations,
         .mutation_count = count,
     };
-    struct edubba_error error;
-    enum edubba_code code = edubba_submit(slot->client->table, &operation, completion, item,
-                                          &error);
-    if (code != EDUBBA_OK) {
-        load_slot_submit_failed(slot, code, error.text);
-    }
-    return code;
+    return submit(item, &operation, completion);
 }
 
 /* True when that was the last. */
@@ -309,13 +317,7 @@ static enum edubba_code submit_read(struct load_item *item, edubba_completion co
         .row = edubba_bytes_of(key, size),
         .filter = slot->filter,
     };
-    struct edubba_error error;
-    enum edubba_code code = edubba_submit(slot->client->table, &operation, completion, item,
-                                          &error);
-    if (code != EDUBBA_OK) {
-        load_slot_submit_failed(slot, code, error.text);
-    }
-    return code;
+    return submit(item, &operation, completion);
 }
 
 /* --- starting --------------------------------------------------------------------------------- */

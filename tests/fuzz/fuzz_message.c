@@ -3,38 +3,13 @@
  * that again and encoding it once more gives the same bytes.
  */
 #include "common/base/assert.h"
-#include "common/wire/message.h"
 #include "tabletserver/replica/replica_message.h"
+#include "tests/support/message_codecs.h"
 
 #define ARENA_LIMIT_BYTES (16 * 1024 * 1024)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 
-typedef enum status (*recoder)(struct bytes in, struct arena *arena, struct buffer *out);
-
-#define RECODE(name)                                                                           \
-    static enum status recode_##name(struct bytes in, struct arena *arena, struct buffer *out) \
-    {                                                                                          \
-        struct name message;                                                                   \
-        struct error error;                                                                    \
-        enum status status = name##_decode(in, arena, &message, &error);                       \
-        if (status == STATUS_OK) {                                                             \
-            name##_encode(&message, out);                                                      \
-        }                                                                                      \
-        return status;                                                                         \
-    }
-#define RECODE_FLAT(name)                                                                      \
-    static enum status recode_##name(struct bytes in, struct arena *arena, struct buffer *out) \
-    {                                                                                          \
-        struct name message;                                                                   \
-        struct error error;                                                                    \
-        (void)arena;                                                                           \
-        enum status status = name##_decode(in, &message, &error);                              \
-        if (status == STATUS_OK) {                                                             \
-            name##_encode(&message, out);                                                      \
-        }                                                                                      \
-        return status;                                                                         \
-    }
 #define RECODE_HEAD(name)                                                                      \
     static enum status recode_##name(struct bytes in, struct arena *arena, struct buffer *out) \
     {                                                                                          \
@@ -50,14 +25,6 @@ typedef enum status (*recoder)(struct bytes in, struct arena *arena, struct buff
         return status;                                                                         \
     }
 
-MESSAGE_LIST(RECODE)
-RECODE(operations_request)
-RECODE(operations_response)
-RECODE(scan_request)
-RECODE(table)
-RECODE_FLAT(scan_response)
-RECODE_FLAT(hello)
-RECODE_FLAT(hello_ack)
 RECODE_HEAD(request_head)
 RECODE_HEAD(response_head)
 
@@ -76,7 +43,7 @@ static enum status recode_replicate(struct bytes in, struct arena *arena, struct
     return status;
 }
 
-static const recoder recoders[] = {
+static const message_recoder recoders[] = {
 #define ENTRY(name) recode_##name,
     ENTRY(operations_request) ENTRY(operations_response) ENTRY(scan_request) ENTRY(scan_response)
         ENTRY(table) ENTRY(hello) ENTRY(hello_ack) ENTRY(request_head) ENTRY(response_head)
@@ -87,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     if (size_bytes == 0) {
         return 0;
     }
-    recoder recode = recoders[data[0] % (sizeof recoders / sizeof recoders[0])];
+    message_recoder recode = recoders[data[0] % (sizeof recoders / sizeof recoders[0])];
     struct arena arena;
     struct buffer first = BUFFER_INIT;
     struct buffer second = BUFFER_INIT;

@@ -6,6 +6,7 @@
 #define TESTS_MODEL_REPLICA_STORE_TRUTH_H
 
 #include "tests/model/store_truth.h"
+#include "tests/support/numbered_requests.h"
 
 #include "common/base/stamp.h"
 #include "tabletserver/storage/copies/store_replica.h"
@@ -107,15 +108,6 @@ static bool alone(void)
 
 /* --- what is there -------------------------------------------------------------------------------- */
 
-static enum dedupe_verdict verdict_of(uint64_t request)
-{
-    struct request_id id = {77, request, 1, INT64_C(1700000000000000)};
-    struct bytes result;
-    uint64_t sequence;
-    return dedupe_check(store_tablet_dedupe(tablet), &id, store_next_clock(fixture.store), &result,
-                        &sequence);
-}
-
 /*
  * Requests are known if they are in the memtables, dropped ones are not.  One that waits to be committed
  * may be known as done by the image of a flush that a stop broke off: it was committed then, though
@@ -132,7 +124,7 @@ static void expect_requests(void)
         bool valid = sequence <= shared->count &&
                      shared->operations[sequence - 1].request == item->operation.request;
         bool waits = valid && sequence > store_tablet_prepared(tablet);
-        enum dedupe_verdict verdict = verdict_of(item->operation.request);
+        enum dedupe_verdict verdict = verdict_of(tablet, item->operation.request);
         enum dedupe_verdict expected = !valid || waits                             ? DEDUPE_NEW
                                        : sequence > store_tablet_committed(tablet) ? DEDUPE_PENDING
                                                                                    : DEDUPE_DONE;

@@ -79,4 +79,27 @@ static void store_lives_run(const struct store_lives *lives,
     }
 }
 
+/* Worlds that a test of lives runs through: seeds one after the other, each of so many lives of so many steps. */
+struct store_worlds {
+    uint64_t first;
+    uint64_t last;
+    int lives;
+    uint32_t steps;
+};
+
+/* All of them, or as many lives and steps as `alone` says of the one that EDUBBA_SEED in the environment names. */
+static void store_worlds_run(void (*run)(uint64_t seed, int lives, uint32_t steps),
+                             struct store_worlds worlds,
+                             struct store_worlds alone)
+{
+    const char *text = getenv("EDUBBA_SEED");
+    if (text != NULL) {
+        run(strtoull(text, NULL, 10), alone.lives, alone.steps);
+        return;
+    }
+    for (uint64_t seed = worlds.first; seed <= worlds.last; seed++) {
+        run(seed, worlds.lives, worlds.steps);
+    }
+}
+
 #endif /* TESTS_MODEL_STORE_LIVES_H */

@@ -6,6 +6,7 @@
 #define TESTS_MODEL_STORE_OPERATIONS_H
 
 #include "tests/model/store_truth.h"
+#include "tests/support/numbered_requests.h"
 
 static struct store_tablet *tablet_of_row(unsigned row)
 {
@@ -72,7 +73,7 @@ static void write_row(struct store_tablet *tablet, unsigned row)
         .row = row_key(row), .changes = changes, .change_count = operation->change_count};
     if (prng_chance(&prng, 3)) {
         operation->request = ++shared->request_next;
-        entry.request = (struct request_id){77, operation->request, 1, INT64_C(1700000000000000)};
+        entry.request = numbered_request(operation->request);
     }
     struct record_write write = {&entry, 1};
     uint64_t sequence = 0;
@@ -158,13 +159,8 @@ static void expect_duplicates_known(void)
                                     row_key(operation->row))) {
                 continue;
             }
-            struct request_id request = {77, operation->request, 1, INT64_C(1700000000000000)};
-            struct bytes result;
-            uint64_t sequence;
-            enum dedupe_verdict verdict = dedupe_check(store_tablet_dedupe(tablet), &request,
-                                                       store_next_clock(fixture.store), &result,
-                                                       &sequence);
-            cr_assert_eq(verdict, DEDUPE_DONE, "request %d", (int)operation->request);
+            cr_assert_eq(verdict_of(tablet, operation->request), DEDUPE_DONE, "request %d",
+                         (int)operation->request);
         }
     }
 }

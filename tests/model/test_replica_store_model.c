@@ -85,7 +85,7 @@ static void write_row(void)
                                  .change_count = operation->change_count};
     if (prng_chance(&prng, 3)) {
         operation->request = ++shared->request_next;
-        entry.request = (struct request_id){77, operation->request, 1, INT64_C(1700000000000000)};
+        entry.request = numbered_request(operation->request);
     }
     struct record_write write = {&entry, 1};
     begin_entry(item);
@@ -353,23 +353,13 @@ static void run_seed(uint64_t seed, int lives, uint32_t steps)
 
 Test(replica_store_model, killed_and_reopened)
 {
-    const char *text = getenv("EDUBBA_SEED");
-    if (text != NULL) {
-        run_seed(strtoull(text, NULL, 10), 8, 600);
-        return;
-    }
-    for (uint64_t seed = 1; seed <= 16; seed++) {
-        run_seed(seed, 6, 400);
-    }
+    const struct store_worlds worlds = {1, 16, .lives = 6, .steps = 400};
+    const struct store_worlds alone = {.lives = 8, .steps = 600};
+    store_worlds_run(run_seed, worlds, alone);
 }
 
 Test(replica_store_model, long_lives)
 {
-    if (getenv("EDUBBA_SEED") != NULL) {
-        run_seed(strtoull(getenv("EDUBBA_SEED"), NULL, 10), 1, 4000);
-        return;
-    }
-    for (uint64_t seed = 100; seed <= 103; seed++) {
-        run_seed(seed, 1, 4000);
-    }
+    const struct store_worlds worlds = {100, 103, .lives = 1, .steps = 4000};
+    store_worlds_run(run_seed, worlds, worlds);
 }

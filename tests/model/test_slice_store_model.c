@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "tests/support/forked.h"
+#include "tests/support/numbered_requests.h"
 
 #include "tests/model/store_lives.h"
 #include "tests/model/store_truth.h"
@@ -77,7 +78,7 @@ static struct buffer payload_of(const struct operation *operation)
                                  .changes = changes,
                                  .change_count = operation->change_count};
     if (operation->request != 0) {
-        entry.request = (struct request_id){77, operation->request, 1, INT64_C(1700000000000000)};
+        entry.request = numbered_request(operation->request);
     }
     record_encode_write(&(struct record_write){&entry, 1}, &payload);
     return payload;
@@ -297,12 +298,8 @@ static void expect_requests(void)
     for (uint32_t i = 0; i < store_tablet_committed(learner); i++) {
         const struct operation *operation = &shared->operations[i];
         if (operation->request != 0) {
-            struct request_id id = {77, operation->request, 1, INT64_C(1700000000000000)};
-            struct bytes result;
-            uint64_t sequence;
-            cr_assert_eq(dedupe_check(store_tablet_dedupe(learner), &id,
-                                      store_next_clock(learner_fixture.store), &result, &sequence),
-                         DEDUPE_DONE, "request %d", (int)operation->request);
+            cr_assert_eq(verdict_of(learner, operation->request), DEDUPE_DONE, "request %d",
+                         (int)operation->request);
         }
     }
 }
@@ -502,23 +499,13 @@ static void run_seed(uint64_t seed, int lives, uint32_t steps)
 
 Test(slice_store_model, killed_and_reopened)
 {
-    const char *text = getenv("EDUBBA_SEED");
-    if (text != NULL) {
-        run_seed(strtoull(text, NULL, 10), 8, 800);
-        return;
-    }
-    for (uint64_t seed = 1; seed <= 16; seed++) {
-        run_seed(seed, 6, 600);
-    }
+    const struct store_worlds worlds = {1, 16, .lives = 6, .steps = 600};
+    const struct store_worlds alone = {.lives = 8, .steps = 800};
+    store_worlds_run(run_seed, worlds, alone);
 }
 
 Test(slice_store_model, long_lives)
 {
-    if (getenv("EDUBBA_SEED") != NULL) {
-        run_seed(strtoull(getenv("EDUBBA_SEED"), NULL, 10), 1, 5000);
-        return;
-    }
-    for (uint64_t seed = 100; seed <= 105; seed++) {
-        run_seed(seed, 1, 5000);
-    }
+    const struct store_worlds worlds = {100, 105, .lives = 1, .steps = 5000};
+    store_worlds_run(run_seed, worlds, worlds);
 }

@@ -356,23 +356,13 @@ static void run_seed(uint64_t seed, int lives, uint32_t steps)
 
 Test(store_convert_model, killed_and_reopened)
 {
-    const char *text = getenv("EDUBBA_SEED");
-    if (text != NULL) {
-        run_seed(strtoull(text, NULL, 10), 8, 600);
-        return;
-    }
-    for (uint64_t seed = 1; seed <= 12; seed++) {
-        run_seed(seed, 6, 400);
-    }
+    const struct store_worlds worlds = {1, 12, .lives = 6, .steps = 400};
+    const struct store_worlds alone = {.lives = 8, .steps = 600};
+    store_worlds_run(run_seed, worlds, alone);
 }
 
 Test(store_convert_model, long_lives)
 {
-    if (getenv("EDUBBA_SEED") != NULL) {
-        run_seed(strtoull(getenv("EDUBBA_SEED"), NULL, 10), 1, 2500);
-        return;
-    }
-    for (uint64_t seed = 100; seed <= 102; seed++) {
-        run_seed(seed, 1, 2500);
-    }
+    const struct store_worlds worlds = {100, 102, .lives = 1, .steps = 2500};
+    store_worlds_run(run_seed, worlds, worlds);
 }

@@ -256,11 +256,7 @@ static void run_seed(uint64_t seed, int lives, uint32_t steps)
 
 Test(store_gc_model, random_rules_killed_and_reopened)
 {
-    if (getenv("EDUBBA_SEED") != NULL) {
-        run_seed(strtoull(getenv("EDUBBA_SEED"), NULL, 10), 6, 500);
-        return;
-    }
-    for (uint64_t seed = 1; seed <= 6; seed++) {
-        run_seed(seed, 5, 300);
-    }
+    const struct store_worlds worlds = {1, 6, .lives = 5, .steps = 300};
+    const struct store_worlds alone = {.lives = 6, .steps = 500};
+    store_worlds_run(run_seed, worlds, alone);
 }

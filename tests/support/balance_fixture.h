@@ -121,6 +121,14 @@ static inline void fixture_points(struct fixture *fixture,
     fixture->tablets[tablet].detail = &detail->detail;
 }
 
+/* Three servers, and one tablet on the first that is read for so many percent of its time, from `rows` rows alike. */
+static inline void fixture_one_hot(struct fixture *fixture, double percent, size_t rows)
+{
+    fixture_servers(fixture, 3);
+    fixture_tablet(fixture, "", 0, percent, 0);
+    fixture_points(fixture, 0, rows, 0);
+}
+
 static inline struct balance_snapshot fixture_snapshot(const struct fixture *fixture)
 {
     return (struct balance_snapshot){fixture->servers,
@@ -201,6 +209,20 @@ static inline size_t fixture_pass(struct fixture *fixture, int seconds)
         count += decisions.count;
     }
     return count;
+}
+
+/* --- a test's own ------------------------------------------------------------------------------ */
+
+__attribute__((unused)) static struct fixture fixture;
+
+__attribute__((unused)) static void begin(void)
+{
+    fixture_init(&fixture);
+}
+
+__attribute__((unused)) static void end(void)
+{
+    fixture_deinit(&fixture);
 }
 
 #endif /* TESTS_SUPPORT_BALANCE_FIXTURE_H */

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "client/include/edubba.h"
+#include "common/base/prng.h"
 #include "tests/support/fake_cluster.h"
 
 #define OPERATIONS_MAX 8192
@@ -151,6 +152,23 @@ __attribute__((unused)) static void wait_until(struct fake_cluster *fake,
         clock_sleep_us(1000);
     }
     cr_assert_geq(read_locked(fake, value), least);
+}
+
+/* So many times the tablet of one of the first `rows` rows is split or moved, and servers begin or cease to tell where. */
+__attribute__((unused)) static void split_and_move(struct session *session, int rows, int times)
+{
+    struct prng prng = prng_of_seed(5);
+    for (int i = 0; i < times; i++) {
+        char row[FAKE_KEY_MAX];
+        (void)snprintf(row, sizeof row, "row%05d", (int)prng_below(&prng, (uint64_t)rows));
+        if (i % 6 == 0) {
+            fake_split(session->fake, row, 1 + (int)prng_below(&prng, 3));
+        } else {
+            fake_move(session->fake, row, 1 + (int)prng_below(&prng, 3));
+        }
+        SET(*session, tells_location, prng_chance(&prng, 2));
+        clock_sleep_us(3000);
+    }
 }
 
 /* Rows first, first + step ... as the fake was filled; returns how many came. */

@@ -52,22 +52,7 @@ static void node_open_peers(struct node *node)
 static void node_start_peers(struct node *node)
 {
     struct error error = {0};
-    const struct transport_listener_options listening = {
-        .address = node->address[0] != '\0' ? node->address
-                                            : own_address(0, node->address, sizeof node->address),
-        .agent = "test",
-        .process = node->self.server,
-        .connections_max = 100,
-        .requests_max = 4096,
-        .connection_bytes_max = 16 << 20,
-        .context = node,
-        .on_request = node_on_request,
-        .on_progress = node_on_progress,
-        .now_us = node_now_us,
-    };
-    cr_assert_eq(transport_listen(&listening, &node->listener, &error), STATUS_OK, "%s",
-                 error.text);
-    (void)own_address(transport_listener_port(node->listener), node->address, sizeof node->address);
+    node->listener = peer_listen(node->self.server, node->address, node, node_on_request);
     cr_assert_eq(beacons_start(node->beacons, &error), STATUS_OK, "%s", error.text);
     cr_assert_eq(lanes_start(node->lanes, &error), STATUS_OK, "%s", error.text);
 }

@@ -5,11 +5,11 @@
 #ifndef TESTS_SUPPORT_HOST_NODES_H
 #define TESTS_SUPPORT_HOST_NODES_H
 
-#include "tests/support/own_address.h"
+#include "tests/support/peer_listener.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/wait_for.h"
 
 #include "common/base/assert.h"
-#include "common/io/clock.h"
 #include "common/io/transport/transport.h"
 #include "tabletserver/host/host.h"
 
@@ -21,7 +21,6 @@
 #define MS          INT64_C(1000000)
 #define BATCHES_MAX 64
 #define ASKED_MAX   64
-#define WAIT_MS     60000
 
 #define WINDOWS_BYTES_MAX ((uint64_t)1 << 20) /* as much as one may have */
 
@@ -67,7 +66,7 @@ struct node {
     bool hears_no_master; /* only what others open */
     bool cut_off;         /* nor does a master hear of it; and it knows */
     struct transport_listener *listener;
-    char address[64];
+    char address[PEER_ADDRESS_BYTES];
     /* Batches that came; the rest is refused. */
     pthread_mutex_t mutex;
     struct lanes_batch *batches[BATCHES_MAX];
@@ -387,12 +386,6 @@ static void node_on_request(void *context,
         cr_assert_eq(request->method, METHOD_REPLICATE);
         lanes_on_request(node->lanes, request, reply);
     }
-}
-
-static void node_on_progress(void *context, struct transport_reply *reply)
-{
-    (void)context;
-    (void)reply;
 }
 
 static int64_t node_now_us(void *context)

@@ -18,6 +18,24 @@ __attribute__((unused)) static void rows_begin(void)
     rows_written = 0;
 }
 
+/* --- the master ----------------------------------------------------------------------------------- */
+
+/* All servers hear what has become of splits and merges, or none does. */
+static void hear_master(bool hears)
+{
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].hears_no_master = !hears;
+    }
+}
+
+/* The others hear of it by what this one opens. */
+static void only_hears_master(const struct node *node)
+{
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].hears_no_master = &cluster.nodes[i] != node;
+    }
+}
+
 /* --- writing -------------------------------------------------------------------------------------- */
 
 /* Even rows go to the left half, odd ones to the right. */

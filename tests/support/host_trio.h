@@ -139,4 +139,38 @@ __attribute__((unused)) static const struct node *peer_of(const struct node *nod
     return node == &cluster.nodes[2] ? &cluster.nodes[1] : &cluster.nodes[2];
 }
 
+/* Who leads.  On a busy machine its lease may be over for a moment. */
+__attribute__((unused)) static struct node *must_lead(void)
+{
+    struct node *primary = NULL;
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    return primary;
+}
+
+/* Does it lead all three, by the newest configuration? */
+__attribute__((unused)) static bool leads_all(const struct node *node)
+{
+    return node != NULL && cluster.catalog.member_count == NODES &&
+           host_look(node->tablet).configuration.version == cluster.catalog.version;
+}
+
+/* Who leads, when all three count.  On a busy machine one or two may have been removed: they come back first, where that
+ * is wished. */
+__attribute__((unused)) static struct node *leader_of_all(void)
+{
+    struct node *primary = NULL;
+    PUMP_UNTIL(&cluster, leads_all(primary = cluster_primary(&cluster)));
+    return primary;
+}
+
+/* A tablet with three copies that has been written to, and who leads it. */
+__attribute__((unused)) static struct node *primary_of_three(void)
+{
+    begin_with(3);
+    wish_for_all();
+    start_all(3);
+    write_rows(3);
+    return leader_of_all();
+}
+
 #endif /* TESTS_SUPPORT_HOST_TRIO_H */

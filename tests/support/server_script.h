@@ -13,22 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/io/clock.h"
 #include "common/io/transport/transport.h"
 #include "tests/support/own_address.h"
+#include "tests/support/wait_for.h"
 
-#define FIXTURE_WAIT_MS     60000
 #define FIXTURE_TABLETS_MAX 64
 #define FIXTURE_TABLE       1
-
-#define WAIT_FOR(condition)                                                         \
-    do {                                                                            \
-        int64_t until_ = clock_monotonic_ns() + INT64_C(1000000) * FIXTURE_WAIT_MS; \
-        while (!(condition)) {                                                      \
-            cr_assert_lt(clock_monotonic_ns(), until_, "waited: %s", #condition);   \
-            clock_sleep_us(500);                                                    \
-        }                                                                           \
-    } while (0)
 
 static struct family fixture_families[] = {
     {.number = 1, .name = {(const uint8_t *)"f", 1}, .gc = {.kind = GC_VERSIONS, .versions = 1}},

@@ -4,10 +4,10 @@
 #ifndef TESTS_SUPPORT_STORE_COPY_H
 #define TESTS_SUPPORT_STORE_COPY_H
 
+#include "tests/support/numbered_requests.h"
 #include "tests/support/store_fixture.h"
 
 #include "common/base/stamp.h"
-#include "tabletserver/storage/copies/store_replica.h"
 #include "tabletserver/storage/record/record_replica.h"
 
 __attribute__((unused)) static struct fixture fixture;
@@ -90,7 +90,7 @@ __attribute__((unused)) static struct buffer payload_of(const char *row,
     struct change change = fixture_put(1, "c", 5, value);
     struct record_entry entry = {.row = bytes_of_text(row), .changes = &change, .change_count = 1};
     if (request != 0) {
-        entry.request = (struct request_id){77, request, 1, INT64_C(1700000000000000)};
+        entry.request = numbered_request(request);
     }
     struct buffer payload = BUFFER_INIT;
     record_encode_write(&(struct record_write){&entry, 1}, &payload);
@@ -123,15 +123,6 @@ __attribute__((unused)) static void must_take(const char *row, const char *value
     store_commit(fixture.store);
     FIXTURE_PUMP_UNTIL(&fixture, fixture.synced == store_tablet_appended(tablet));
     store_check(fixture.store);
-}
-
-__attribute__((unused)) static enum dedupe_verdict verdict_of(uint64_t request)
-{
-    struct request_id id = {77, request, 1, INT64_C(1700000000000000)};
-    struct bytes result;
-    uint64_t sequence;
-    return dedupe_check(store_tablet_dedupe(tablet), &id, store_next_clock(fixture.store), &result,
-                        &sequence);
 }
 
 __attribute__((unused)) static void become_secondary(void)

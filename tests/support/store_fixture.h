@@ -15,6 +15,7 @@
 
 #include "common/base/endian.h"
 #include "common/io/file.h"
+#include "tabletserver/storage/copies/store_replica.h"
 #include "tabletserver/storage/store/store.h"
 #include "tests/support/test_folder.h"
 
@@ -284,6 +285,20 @@ __attribute__((unused)) static enum status fixture_append(struct store_tablet *t
     struct record_write write = {&entry, 1};
     struct store *store = store_tablet_store(tablet);
     return store_append_write(tablet, &write, store_next_clock(store), ret_sequence);
+}
+
+/* Takes the payload.  Returns the barrier's sequence. */
+__attribute__((unused)) static uint64_t fixture_append_barrier(struct store_tablet *tablet,
+                                                               enum record_type type,
+                                                               struct buffer *payload)
+{
+    uint64_t sequence = 0;
+    struct store *store = store_tablet_store(tablet);
+    cr_assert_eq(store_append_barrier(tablet, type, buffer_bytes(payload), store_next_clock(store),
+                                      &sequence),
+                 STATUS_OK);
+    buffer_deinit(payload);
+    return sequence;
 }
 
 /* Append, commit, wait. */

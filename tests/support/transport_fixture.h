@@ -16,22 +16,9 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
-#include "common/io/clock.h"
 #include "common/io/transport/transport.h"
 #include "tests/support/own_address.h"
-
-/* For what must come: only a test that has failed waits for so long, on the slowest machine. */
-#define WAIT_MS 60000
-
-/* Wait until condition holds; fails the test when it does not come about. */
-#define WAIT_FOR(condition)                                                    \
-    do {                                                                       \
-        int64_t until_ = clock_monotonic_ns() + INT64_C(1000000) * WAIT_MS;    \
-        while (!(condition)) {                                                 \
-            cr_assert_lt(clock_monotonic_ns(), until_, "waited: " #condition); \
-            clock_sleep_us(200);                                               \
-        }                                                                      \
-    } while (0)
+#include "tests/support/wait_for.h"
 
 /* --- the listening side ------------------------------------------------------------------------ */
 
@@ -259,6 +246,18 @@ static inline bool raw_send_frame(int raw, struct frame_header header, struct by
 static inline void raw_receive(int raw, void *data, size_t size_bytes)
 {
     cr_assert_eq(recv(raw, data, size_bytes, MSG_WAITALL), (ssize_t)size_bytes);
+}
+
+/* As text, everything that comes until the other end hangs up, or as much as there is room for. */
+static inline void raw_receive_all(int raw, char *text, size_t size)
+{
+    size_t size_bytes = 0;
+    ssize_t got = 0;
+    while ((got = recv(raw, text + size_bytes, size - 1 - size_bytes, 0)) > 0) {
+        size_bytes += (size_t)got;
+    }
+    text[size_bytes] = '\0';
+    close(raw);
 }
 
 /* One frame of at most size_max payload bytes. */

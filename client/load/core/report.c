@@ -340,6 +340,13 @@ static void json_codes(FILE *out, const struct load_report *report)
     load_report_json_text(out, report->first_error);
 }
 
+/* Nothing was asked, and nothing came of what was asked before. */
+static bool is_idle(const struct load_tally *tally, const struct figures *of)
+{
+    return tally->requests == 0 && of->rows == 0 && of->errors == 0 && of->late == 0 &&
+           of->cut_off == 0;
+}
+
 static void json_kinds(FILE *out, const struct load_sample *sample)
 {
     const char *comma = "";
@@ -347,8 +354,7 @@ static void json_kinds(FILE *out, const struct load_sample *sample)
     for (int kind = 0; kind < LOAD_KINDS; kind++) {
         const struct load_tally *tally = &sample->tallies[kind];
         struct figures of = figures_of(sample->tallies, kind, kind + 1);
-        if (tally->requests == 0 && of.rows == 0 && of.errors == 0 && of.late == 0 &&
-            of.cut_off == 0) {
+        if (is_idle(tally, &of)) {
             continue;
         }
         fprintf(out, "%s\"%s\":{", comma, load_kind_name((enum load_kind)kind));
@@ -437,8 +443,7 @@ static void csv_rows(FILE *out,
     for (int kind = 0; kind < LOAD_KINDS; kind++) {
         const struct load_tally *tally = &sample->tallies[kind];
         struct figures of = figures_of(sample->tallies, kind, kind + 1);
-        if (tally->requests == 0 && of.rows == 0 && of.errors == 0 && of.late == 0 &&
-            of.cut_off == 0) {
+        if (is_idle(tally, &of)) {
             continue;
         }
         fprintf(out,

@@ -124,18 +124,7 @@ Test(client, chaos_loses_nothing_and_doubles_nothing)
         workers[i] = (struct worker){&session, i};
         pthread_create(&threads[i], NULL, work, &workers[i]);
     }
-    struct prng prng = prng_of_seed(5);
-    for (int i = 0; i < 60; i++) {
-        char row[FAKE_KEY_MAX];
-        (void)snprintf(row, sizeof row, "row%05d", (int)prng_below(&prng, ROWS));
-        if (i % 6 == 0) {
-            fake_split(session.fake, row, 1 + (int)prng_below(&prng, 3));
-        } else {
-            fake_move(session.fake, row, 1 + (int)prng_below(&prng, 3));
-        }
-        SET(session, tells_location, prng_chance(&prng, 2));
-        clock_sleep_us(3000);
-    }
+    split_and_move(&session, ROWS, 60);
     for (int i = 0; i < WORKERS; i++) {
         pthread_join(threads[i], NULL);
     }

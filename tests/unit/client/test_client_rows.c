@@ -434,18 +434,7 @@ Test(client_rows, chaos_loses_nothing_and_doubles_nothing)
         workers[i] = (struct worker){&session, i};
         pthread_create(&threads[i], NULL, work, &workers[i]);
     }
-    struct prng prng = prng_of_seed(5);
-    for (int i = 0; i < 40; i++) {
-        char row[FAKE_KEY_MAX];
-        (void)snprintf(row, sizeof row, "row%05d", (int)prng_below(&prng, ROWS));
-        if (i % 6 == 0) {
-            fake_split(session.fake, row, 1 + (int)prng_below(&prng, 3));
-        } else {
-            fake_move(session.fake, row, 1 + (int)prng_below(&prng, 3));
-        }
-        SET(session, tells_location, prng_chance(&prng, 2));
-        clock_sleep_us(3000);
-    }
+    split_and_move(&session, ROWS, 40);
     for (int i = 0; i < WORKERS; i++) {
         pthread_join(threads[i], NULL);
     }

@@ -22,6 +22,23 @@ Test(client, dropping_a_range_reaches_every_tablet)
     close_session(&session);
 }
 
+/* All rows are dropped, the first of it is held, and meanwhile `change` happens, which lets it go. */
+static void expect_all_dropped_beside(void *(*change)(void *session))
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    struct edubba_scan_options options = {0};
+    pthread_t thread;
+    fake_fill(session.fake, 1000);
+    SET(session, holds, true);
+    pthread_create(&thread, NULL, change, &session);
+    cr_assert_eq(edubba_drop_row_range(session.table, EDUBBA_NOTHING, EDUBBA_NOTHING, &error),
+                 EDUBBA_OK, "%s", error.text);
+    pthread_join(thread, NULL);
+    cr_assert_eq(check_scan(&session, &options, 0, 1), 0);
+    close_session(&session);
+}
+
 static void *split_while_held(void *argument)
 {
     struct session *session = argument;
@@ -33,18 +50,7 @@ static void *split_while_held(void *argument)
 
 Test(client, dropping_a_range_reaches_both_halves_of_a_split_under_way)
 {
-    struct session session = open_session();
-    struct edubba_error error;
-    struct edubba_scan_options options = {0};
-    pthread_t thread;
-    fake_fill(session.fake, 1000);
-    SET(session, holds, true);
-    pthread_create(&thread, NULL, split_while_held, &session);
-    cr_assert_eq(edubba_drop_row_range(session.table, EDUBBA_NOTHING, EDUBBA_NOTHING, &error),
-                 EDUBBA_OK, "%s", error.text);
-    pthread_join(thread, NULL);
-    cr_assert_eq(check_scan(&session, &options, 0, 1), 0);
-    close_session(&session);
+    expect_all_dropped_beside(split_while_held);
 }
 
 /* The half that was not reached is back in a tablet that begins as the one that was. */
@@ -62,18 +68,7 @@ static void *split_and_join_while_held(void *argument)
 
 Test(client, dropping_a_range_reaches_both_halves_of_a_split_that_is_undone)
 {
-    struct session session = open_session();
-    struct edubba_error error;
-    struct edubba_scan_options options = {0};
-    pthread_t thread;
-    fake_fill(session.fake, 1000);
-    SET(session, holds, true);
-    pthread_create(&thread, NULL, split_and_join_while_held, &session);
-    cr_assert_eq(edubba_drop_row_range(session.table, EDUBBA_NOTHING, EDUBBA_NOTHING, &error),
-                 EDUBBA_OK, "%s", error.text);
-    pthread_join(thread, NULL);
-    cr_assert_eq(check_scan(&session, &options, 0, 1), 0);
-    close_session(&session);
+    expect_all_dropped_beside(split_and_join_while_held);
 }
 
 Test(client, tablets_and_servers_are_listed)

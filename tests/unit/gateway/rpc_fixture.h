@@ -14,26 +14,14 @@
 #define TESTS_UNIT_GATEWAY_RPC_FIXTURE_H
 
 #include "tests/support/rpc_client.h"
+#include "tests/support/wait_for.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "common/io/clock.h"
 #include "gateway/rpc/rpc.h"
 #include "protobuf.pb-c.h"
-
-#define WAIT_MS 60000
-
-/* Wait until condition holds; fails the test when it does not come about. */
-#define WAIT_FOR(condition)                                                    \
-    do {                                                                       \
-        int64_t until_ = clock_monotonic_ns() + INT64_C(1000000) * WAIT_MS;    \
-        while (!(condition)) {                                                 \
-            cr_assert_lt(clock_monotonic_ns(), until_, "waited: " #condition); \
-            clock_sleep_us(200);                                               \
-        }                                                                      \
-    } while (0)
 
 typedef Google__Protobuf__BytesValue Value;
 

@@ -106,9 +106,7 @@ Test(profiles, data_is_served_while_no_master_answers)
     put("profile", 0);
     cr_assert_eq(profiles_ask(profiles, client, NAME), PROFILE_IS_THERE);
     cr_assert_eq(profiles_ask(profiles, client, missing), PROFILE_IS_MISSING);
-    master_stop(master);
-    pthread_join(loop, NULL);
-    master_close(master);
+    own_master_close();
     edubba_thread_deadline(200);
     cr_assert_eq(profiles_ask(profiles, client, NAME), PROFILE_IS_THERE);
     cr_assert_eq(profiles_ask(profiles, client, other), PROFILE_IS_THERE);

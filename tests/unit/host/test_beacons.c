@@ -5,11 +5,11 @@
  */
 #include "common/base/buffer.h"
 #include "common/base/memory.h"
-#include "common/io/metrics.h"
 #include "tabletserver/peer/beacon_links.h"
 #include "tabletserver/peer/beacons.h"
 #include "tabletserver/replica/lease_message.h"
-#include "tests/support/own_address.h"
+#include "tests/support/peer_listener.h"
+#include "tests/support/told_metrics.h"
 #include "tests/support/transport_fixture.h"
 
 #define MS          INT64_C(1000000)
@@ -39,7 +39,7 @@ struct node {
     uint64_t server;
     struct beacons *beacons;
     struct transport_listener *listener;
-    char address[64];
+    char address[PEER_ADDRESS_BYTES];
     atomic_bool deaf; /* takes beacons and does not answer: keeps the replies */
     atomic_uint held_count;
     struct transport_reply *held[4096];
@@ -60,12 +60,6 @@ static void on_request(void *context,
     } else {
         beacons_on_request(node->beacons, request, reply);
     }
-}
-
-static void on_progress(void *context, struct transport_reply *reply)
-{
-    (void)context;
-    (void)reply;
 }
 
 static void on_effect(void *context, const struct lease_effect *effect)
@@ -104,25 +98,10 @@ static void node_open(struct node *node, uint64_t server, uint64_t incarnation)
                                             .incarnation = incarnation,
                                             .context = node,
                                             .on_effect = on_effect};
-    const struct transport_listener_options listening = {
-        .address = node->address[0] != '\0' ? node->address
-                                            : own_address(0, node->address, sizeof node->address),
-        .agent = "test",
-        .process = server,
-        .connections_max = 100,
-        .requests_max = 4096,
-        .connection_bytes_max = 1 << 20,
-        .context = node,
-        .on_request = on_request,
-        .on_progress = on_progress,
-        .now_us = service_now_us,
-    };
     node->server = server;
     atomic_store(&node->seen_count, 0);
     cr_assert_eq(beacons_create(&options, &node->beacons, &error), STATUS_OK);
-    cr_assert_eq(transport_listen(&listening, &node->listener, &error), STATUS_OK, "%s",
-                 error.text);
-    (void)own_address(transport_listener_port(node->listener), node->address, sizeof node->address);
+    node->listener = peer_listen(server, node->address, node, on_request);
     cr_assert_eq(beacons_start(node->beacons, &error), STATUS_OK);
 }
 
@@ -318,16 +297,9 @@ Test(beacons, one_that_does_not_answer_is_dialled_again_and_holds_up_nobody)
 /* edubba_leases_..._total */
 static int64_t counted(const char *what)
 {
-    struct buffer text = BUFFER_INIT;
     char name[64];
-    (void)snprintf(name, sizeof name, "\nedubba_leases_%s_total ", what);
-    metrics_render(&text);
-    buffer_append_u8(&text, '\0');
-    const char *at = strstr((const char *)text.data, name);
-    cr_assert(!text.failed && at != NULL);
-    long long count = strtoll(at + strlen(name), NULL, 10);
-    buffer_deinit(&text);
-    return count;
+    (void)snprintf(name, sizeof name, "edubba_leases_%s_total", what);
+    return told_metric(name);
 }
 
 static void renew(struct node *node)

@@ -5,9 +5,9 @@
 #include "tests/support/host_trio.h"
 
 #include "common/base/memory.h"
-#include "common/io/metrics.h"
 #include "tabletserver/host/host_internal.h"
 #include "tabletserver/storage/copies/store_slice.h"
+#include "tests/support/told_metrics.h"
 
 TestSuite(host_lessons, .fini = finish);
 
@@ -71,14 +71,6 @@ static void wipe(struct node *node)
     node->fixture.settings = settings;
 }
 
-/* On a busy machine its lease may be over for a moment. */
-static struct node *must_lead(void)
-{
-    struct node *primary = NULL;
-    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
-    return primary;
-}
-
 static struct node *dead_secondary_of_three(void)
 {
     begin_with(3);
@@ -116,18 +108,9 @@ static struct hosted *hosted_that_teaches(const struct node *pupil)
     return teacher == NULL ? NULL : store_tablet_replica(teacher->tablet);
 }
 
-/* As operators are told. */
 static int64_t slices_sent(void)
 {
-    struct buffer text = BUFFER_INIT;
-    const char name[] = "\nedubba_slices_sent_total ";
-    metrics_render(&text);
-    buffer_append_u8(&text, '\0');
-    const char *at = strstr((const char *)text.data, name);
-    cr_assert(!text.failed && at != NULL);
-    long long count = strtoll(at + sizeof name - 1, NULL, 10);
-    buffer_deinit(&text);
-    return count;
+    return told_metric("edubba_slices_sent_total");
 }
 
 /* Rule 17: what it kept makes its return cheap. */
@@ -219,14 +202,21 @@ Test(host_lessons, a_walk_begins_behind_a_barrier_that_came_after_its_offer)
     cr_assert_gt(slices_read(), before);
 }
 
-/* The replica says once that it is to be taught: nobody would begin it. */
-Test(host_lessons, a_lesson_for_which_there_was_no_memory_is_begun_later)
+/* Its log does not follow on what it has: it is being taught by slices. */
+static struct hosted *hosted_that_walks_for(struct node *dead)
 {
-    struct node *dead = dead_secondary_of_three();
     struct hosted *hosted = NULL;
     lose_logs();
     node_start(dead);
     PUMP_UNTIL(&cluster, (hosted = hosted_that_teaches(dead)) != NULL && hosted_walks(hosted));
+    return hosted;
+}
+
+/* The replica says once that it is to be taught: nobody would begin it. */
+Test(host_lessons, a_lesson_for_which_there_was_no_memory_is_begun_later)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct hosted *hosted = hosted_that_walks_for(dead);
     struct host_pupil pupil = hosted->teachings->pupil;
     memory_fail_arm(0, true);
     hosted_teach(hosted, &pupil);
@@ -258,10 +248,7 @@ Test(host_lessons, a_slice_that_could_not_be_read_is_read_a_moment_later)
 Test(host_lessons, whoever_was_let_go_before_there_was_memory_is_not_taught)
 {
     struct node *dead = dead_secondary_of_three();
-    struct hosted *hosted = NULL;
-    lose_logs();
-    node_start(dead);
-    PUMP_UNTIL(&cluster, (hosted = hosted_that_teaches(dead)) != NULL && hosted_walks(hosted));
+    struct hosted *hosted = hosted_that_walks_for(dead);
     struct host_pupil pupil = hosted->teachings->pupil;
     cluster.goal = replica_union_of(&cluster.catalog, &cluster.catalog);
     memory_fail_arm(0, true);
@@ -327,10 +314,7 @@ Test(host_lessons, an_offer_that_changes_is_another_lesson)
 Test(host_lessons, the_lesson_of_a_learner_that_is_let_go_ends)
 {
     struct node *dead = dead_secondary_of_three();
-    struct hosted *hosted = NULL;
-    lose_logs();
-    node_start(dead);
-    PUMP_UNTIL(&cluster, (hosted = hosted_that_teaches(dead)) != NULL && hosted_walks(hosted));
+    struct hosted *hosted = hosted_that_walks_for(dead);
     turn_deaf(dead);
     cr_assert_not(hosted_may_give_out(hosted, RECORD_DROP_RANGE));
     cluster.goal = replica_union_of(&cluster.catalog, &cluster.catalog);
@@ -358,12 +342,11 @@ Test(host_lessons, a_learner_that_restarts_on_its_walk_begins_again)
 Test(host_lessons, a_primary_that_restarts_on_the_walk_is_followed_by_another_lesson)
 {
     struct node *dead = dead_secondary_of_three();
-    struct node *primary = NULL;
     lose_logs();
     node_start(dead);
     uint64_t before = slices_read();
     PUMP_UNDER_LOAD_UNTIL(&cluster, slices_read() >= before + 4 || is_member(dead));
-    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    struct node *primary = must_lead();
     node_kill(primary);
     node_start(primary);
     PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead) && is_member(primary));
@@ -442,10 +425,7 @@ Test(host_lessons, who_waits_for_records_takes_no_entries)
 Test(host_lessons, a_copy_that_was_dropped_on_its_walk_and_made_again_is_opened_again)
 {
     struct node *dead = dead_secondary_of_three();
-    struct hosted *hosted = NULL;
-    lose_logs();
-    node_start(dead);
-    PUMP_UNTIL(&cluster, (hosted = hosted_that_teaches(dead)) != NULL && hosted_walks(hosted));
+    (void)hosted_that_walks_for(dead);
     uint64_t dropped = dead->fixture.dropped_count;
     host_remove(dead->host, dead->tablet);
     store_tablet_drop(dead->fixture.store, dead->tablet);

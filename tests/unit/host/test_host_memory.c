@@ -50,8 +50,7 @@ Test(host_memory, a_member_that_was_away_is_taught_whichever_allocation_fails)
     start_all(3);
     wish_for_all();
     write_rows(40);
-    const struct node *primary = NULL;
-    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    const struct node *primary = must_lead();
     struct node *away = &cluster.nodes[peer_of(primary)->self.server - 1];
     node_kill(away);
     PUMP_UNTIL(&cluster, !is_member(away));

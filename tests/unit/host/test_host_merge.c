@@ -187,14 +187,10 @@ Test(host_merge, members_that_hear_no_master_convert_when_they_are_opened)
     cluster.merge = &wished;
     cluster.refuses_merges = true;
     PUMP_UNTIL(&cluster, stands(leads, 0, REPLICA_BARRIER_ABSORB));
-    for (int i = 0; i < NODES; i++) {
-        cluster.nodes[i].hears_no_master = &cluster.nodes[i] != leads;
-    }
+    only_hears_master(leads);
     cluster.refuses_merges = false;
     PUMP_UNTIL(&cluster, is_united());
-    for (int i = 0; i < NODES; i++) {
-        cluster.nodes[i].hears_no_master = false;
-    }
+    hear_master(true);
     expect_merged();
 }
 
@@ -433,13 +429,6 @@ Test(host_merge, the_primary_dies_when_that_is_committed_too)
     kill_and_go_on(node);
 }
 
-static void hear(bool masters)
-{
-    for (int i = 0; i < NODES; i++) {
-        cluster.nodes[i].hears_no_master = !masters;
-    }
-}
-
 static bool has_absorbed(void)
 {
     const struct node *node = leader();
@@ -454,10 +443,10 @@ static struct node *take_unheard(void)
     cluster.merge = &wished;
     do {
         cluster.refuses_merges = true;
-        hear(true);
+        hear_master(true);
         PUMP_UNTIL(&cluster, has_absorbed());
         cluster.refuses_merges = false;
-        hear(false);
+        hear_master(false);
         PUMP_UNTIL(&cluster, cluster.is_merged || nothing_stands());
     } while (!cluster.is_merged);
     return cluster.proposer;
@@ -466,7 +455,7 @@ static struct node *take_unheard(void)
 Test(host_merge, the_primary_dies_when_the_merge_is_taken)
 {
     struct node *node = take_unheard();
-    hear(true);
+    hear_master(true);
     kill_and_go_on(node);
 }
 
@@ -476,7 +465,7 @@ Test(host_merge, the_primary_dies_when_it_has_the_one)
     struct node *node = take_unheard();
     node->hears_no_master = false;
     PUMP_UNTIL(&cluster, node->heirs[2].tablet != NULL);
-    hear(true);
+    hear_master(true);
     kill_and_go_on(node);
 }
 
@@ -484,7 +473,7 @@ Test(host_merge, the_primary_dies_when_it_has_the_one)
 Test(host_merge, all_die_while_they_are_converted)
 {
     (void)take_unheard();
-    hear(true);
+    hear_master(true);
     cluster_pump(&cluster);
     cluster_pump(&cluster);
     for (int i = 0; i < NODES; i++) {
@@ -509,7 +498,7 @@ Test(host_merge, a_primary_that_never_hears_does_not_serve_beside_the_one)
 {
     struct node *left_behind = take_unheard();
     atomic_store(&left_behind->deaf, true);
-    hear(true);
+    hear_master(true);
     left_behind->hears_no_master = true;
     struct node *node = NULL;
     PUMP_UNTIL(&cluster,

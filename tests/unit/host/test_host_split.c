@@ -104,14 +104,10 @@ Test(host_split, a_member_that_hears_no_master_converts_when_it_is_opened)
 {
     write_rows(10);
     const struct node *leads = primary();
-    for (int i = 0; i < NODES; i++) {
-        cluster.nodes[i].hears_no_master = &cluster.nodes[i] != leads;
-    }
+    only_hears_master(leads);
     cluster.wish = &wished;
     PUMP_UNTIL(&cluster, is_converted());
-    for (int i = 0; i < NODES; i++) {
-        cluster.nodes[i].hears_no_master = false;
-    }
+    hear_master(true);
     expect_split();
 }
 
@@ -245,38 +241,32 @@ Test(host_split, the_primary_dies_when_the_barrier_is_committed)
     kill_and_go_on(node);
 }
 
-/* It is taken, and whoever proposed it never hears. */
-Test(host_split, the_primary_dies_when_the_split_is_taken)
+/* The master has it; nobody has heard. */
+static void let_split_be_taken_unheard(void)
 {
     write_rows(10);
     (void)primary();
-    for (int i = 0; i < NODES; i++) {
-        cluster.nodes[i].hears_no_master = true;
-    }
+    hear_master(false);
     cluster.wish = &wished;
     PUMP_UNTIL(&cluster, cluster.is_split);
-    for (int i = 0; i < NODES; i++) {
-        cluster.nodes[i].hears_no_master = false;
-    }
+}
+
+/* It is taken, and whoever proposed it never hears. */
+Test(host_split, the_primary_dies_when_the_split_is_taken)
+{
+    let_split_be_taken_unheard();
+    hear_master(true);
     kill_and_go_on(cluster.proposer);
 }
 
 /* What it has converted may not be durable; nobody else has heard. */
 Test(host_split, the_primary_dies_when_it_has_converted)
 {
-    write_rows(10);
-    (void)primary();
-    for (int i = 0; i < NODES; i++) {
-        cluster.nodes[i].hears_no_master = true;
-    }
-    cluster.wish = &wished;
-    PUMP_UNTIL(&cluster, cluster.is_split);
+    let_split_be_taken_unheard();
     struct node *node = cluster.proposer;
     node->hears_no_master = false;
     PUMP_UNTIL(&cluster, node->tablet == NULL);
-    for (int i = 0; i < NODES; i++) {
-        cluster.nodes[i].hears_no_master = false;
-    }
+    hear_master(true);
     kill_and_go_on(node);
 }
 
@@ -293,18 +283,11 @@ Test(host_split, the_primary_dies_when_the_children_serve)
  * for TABLET is over before one of them leads a child (rule 11). */
 Test(host_split, a_primary_that_never_hears_does_not_serve_beside_the_children)
 {
-    write_rows(10);
-    (void)primary();
-    for (int i = 0; i < NODES; i++) {
-        cluster.nodes[i].hears_no_master = true;
-    }
-    cluster.wish = &wished;
-    PUMP_UNTIL(&cluster, cluster.is_split);
+    let_split_be_taken_unheard();
     struct node *left_behind = cluster.proposer;
     atomic_store(&left_behind->deaf, true);
-    for (int i = 0; i < NODES; i++) {
-        cluster.nodes[i].hears_no_master = &cluster.nodes[i] == left_behind;
-    }
+    hear_master(true);
+    left_behind->hears_no_master = true;
     for (uint32_t row = 0; row < 2; row++) {
         struct node *node = NULL;
         PUMP_UNTIL(&cluster, (node = server_of(row)) != NULL && node != left_behind);

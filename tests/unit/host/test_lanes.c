@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tabletserver/peer/lanes.h"
-#include "tests/support/own_address.h"
+#include "tests/support/peer_listener.h"
 #include "tests/support/transport_fixture.h"
 
 #define OUTBOX_BYTES (UINT64_C(1) << 20)
@@ -14,7 +14,7 @@ struct node {
     uint64_t server;
     struct lanes *lanes;
     struct transport_listener *listener;
-    char address[64];
+    char address[PEER_ADDRESS_BYTES];
     atomic_bool hold; /* keep batches */
     pthread_mutex_t mutex;
     struct lanes_batch *held[64];
@@ -35,12 +35,6 @@ static void on_request(void *context,
     struct node *node = context;
     cr_assert_eq(request->method, METHOD_REPLICATE);
     lanes_on_request(node->lanes, request, reply);
-}
-
-static void on_progress(void *context, struct transport_reply *reply)
-{
-    (void)context;
-    (void)reply;
 }
 
 static void take(struct node *node, const struct replica_batch *batch)
@@ -107,25 +101,10 @@ static void node_open(struct node *node, uint64_t server, int64_t patience_ms)
                                           .patience_ns = patience_ms * 1000000,
                                           .context = node,
                                           .on_batch = on_batch};
-    const struct transport_listener_options listening = {
-        .address = node->address[0] != '\0' ? node->address
-                                            : own_address(0, node->address, sizeof node->address),
-        .agent = "test",
-        .process = server,
-        .connections_max = 100,
-        .requests_max = 4096,
-        .connection_bytes_max = 1 << 20,
-        .context = node,
-        .on_request = on_request,
-        .on_progress = on_progress,
-        .now_us = service_now_us,
-    };
     node->server = server;
     pthread_mutex_init(&node->mutex, NULL);
     cr_assert_eq(lanes_create(&options, &node->lanes, &error), STATUS_OK);
-    cr_assert_eq(transport_listen(&listening, &node->listener, &error), STATUS_OK, "%s",
-                 error.text);
-    (void)own_address(transport_listener_port(node->listener), node->address, sizeof node->address);
+    node->listener = peer_listen(server, node->address, node, on_request);
     cr_assert_eq(lanes_start(node->lanes, &error), STATUS_OK);
 }
 

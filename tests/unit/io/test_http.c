@@ -16,13 +16,7 @@ static const char *ask_as(uint16_t port, const char *method, const char *path, c
                           "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", method, path,
                           host);
     raw_send(raw, request, (size_t)length);
-    size_t size_bytes = 0;
-    ssize_t got = 0;
-    while ((got = recv(raw, answer + size_bytes, sizeof answer - 1 - size_bytes, 0)) > 0) {
-        size_bytes += (size_t)got;
-    }
-    answer[size_bytes] = '\0';
-    close(raw);
+    raw_receive_all(raw, answer, sizeof answer);
     return answer;
 }
 
@@ -148,13 +142,7 @@ Test(http, a_server_for_this_machine_is_not_for_pages_from_elsewhere)
 /* Everything that comes until the other end hangs up. */
 static const char *read_all(int raw)
 {
-    size_t size_bytes = 0;
-    ssize_t got = 0;
-    while ((got = recv(raw, answer + size_bytes, sizeof answer - 1 - size_bytes, 0)) > 0) {
-        size_bytes += (size_t)got;
-    }
-    answer[size_bytes] = '\0';
-    close(raw);
+    raw_receive_all(raw, answer, sizeof answer);
     return answer;
 }
 

@@ -1,9 +1,9 @@
 /* Connections that are held and not used keep nobody out who has something to ask. */
+#include "tests/support/told_metrics.h"
 #include "tests/support/transport_fixture.h"
 
 #include <unistd.h>
 
-#include "common/io/metrics.h"
 #include "common/io/transport/transport_listener.h"
 
 #define STRANGERS 360 /* more than a listener lets in beside its connections_max */
@@ -76,16 +76,6 @@ Test(places, those_who_never_shake_hands_keep_nobody_out)
     cr_assert_lt(took_ns, GIVEN_UP_NS);
 }
 
-static bool is_rendered(const char *line)
-{
-    struct buffer out = BUFFER_INIT;
-    metrics_render(&out);
-    buffer_append_u8(&out, 0);
-    bool found = !out.failed && strstr((const char *)out.data, line) != NULL;
-    buffer_deinit(&out);
-    return found;
-}
-
 static bool try_caller(struct caller *caller)
 {
     memset(caller, 0, sizeof *caller);
@@ -131,9 +121,9 @@ Test(places, those_who_do_nothing_make_room_for_those_who_come)
         clock_sleep_us(100000);
     }
     cr_assert(try_caller(&newcomer), "the one that was idle longest makes room");
-    cr_assert(is_rendered("\nedubba_connections_displaced_total 1\n"));
-    cr_assert(is_rendered("\nedubba_connections_refused_total 1\n"));
-    cr_assert(is_rendered("\nedubba_connections 4\n"));
+    cr_assert(told_metrics_have("edubba_connections_displaced_total 1"));
+    cr_assert(told_metrics_have("edubba_connections_refused_total 1"));
+    cr_assert(told_metrics_have("edubba_connections 4"));
     cr_assert_eq(caller_send_number(&newcomer), STATUS_OK);
     WAIT_FOR(newcomer.responses == 1);
     expect_made_room(strangers[0]);
@@ -143,7 +133,7 @@ Test(places, those_who_do_nothing_make_room_for_those_who_come)
     transport_reply_send(service.held[0], &message, true);
     WAIT_FOR(waiting.responses == 1);
     transport_connection_close(newcomer.connection);
-    WAIT_FOR(is_rendered("\nedubba_connections 3\n"));
+    WAIT_FOR(told_metrics_have("edubba_connections 3"));
     transport_connection_close(busy.connection);
     transport_connection_close(waiting.connection);
 }

@@ -1,5 +1,6 @@
 /* Documents: put by version, listed in order, kept through restarts, told to no tablet server. */
 #include "tests/support/catalog_fixture.h"
+#include "tests/support/catalog_memory.h"
 
 TestSuite(catalog, .init = start, .fini = stop, .timeout = 300);
 
@@ -332,23 +333,8 @@ static bool put_with_failing_memory(uint64_t after, uint64_t version, const char
         {bytes_of_text("b"), bytes_of_text(content), version},
     };
     const struct put_documents_request request = {documents, 2};
-    struct catalog_effects effects;
     put_documents_request_encode(&request, &body);
-    struct catalog_event event = {.type = CATALOG_EVENT_REQUEST,
-                                  .number = ++driver.request,
-                                  .method = METHOD_PUT_DOCUMENTS,
-                                  .body = buffer_bytes(&body),
-                                  .now_ns = driver.now_ns};
-    driver.hold_commits = true;
-    memory_fail_arm(after, 1);
-    enum status status = catalog_step(driver.catalog, &event, &effects);
-    memory_fail_disarm();
-    catalog_check(driver.catalog);
-    for (size_t i = 0; status == STATUS_OK && i < effects.count; i++) {
-        driver_perform(&driver, &effects.items[i]);
-    }
-    buffer_deinit(&body);
-    driver.hold_commits = false;
+    (void)driver_send_without_memory(&driver, METHOD_PUT_DOCUMENTS, &body, after);
     return driver.transaction != 0;
 }
 
@@ -361,19 +347,7 @@ Test(catalog, putting_and_deleting_survive_failing_memory)
     }
     cr_assert_gt(after, 2);
     /* it is durable, and applying it needs none */
-    struct catalog_event event = {
-        .type = CATALOG_EVENT_PERSISTED, .number = driver.transaction, .now_ns = driver.now_ns};
-    struct catalog_effects effects;
-    cr_assert_eq(coordinator_commit(driver.coordinator, driver.puts, driver.put_count, NULL),
-                 STATUS_OK);
-    driver.transaction = 0;
-    memory_fail_arm(0, 1);
-    enum status status = catalog_step(driver.catalog, &event, &effects);
-    memory_fail_disarm();
-    cr_assert_eq(status, STATUS_OK);
-    for (size_t i = 0; i < effects.count; i++) {
-        driver_perform(&driver, &effects.items[i]);
-    }
+    driver_commit_without_memory(&driver, 0);
     uint64_t version = driver_put_answer(&driver, driver.request).version;
     for (after = 0; !put_with_failing_memory(after, version, ""); after++) {
         cr_assert_eq(list("").document_count, 2);
@@ -383,36 +357,22 @@ Test(catalog, putting_and_deleting_survive_failing_memory)
     cr_assert_eq(list("").document_count, 0);
 }
 
-static void list_with_failing_memory(uint64_t after, bool *ret_done)
+static bool list_with_failing_memory(uint64_t after)
 {
     struct buffer body = BUFFER_INIT;
-    struct list_documents_request request = {0};
-    struct catalog_effects effects;
-    list_documents_request_encode(&request, &body);
-    struct catalog_event event = {.type = CATALOG_EVENT_REQUEST,
-                                  .number = ++driver.request,
-                                  .method = METHOD_LIST_DOCUMENTS,
-                                  .body = buffer_bytes(&body),
-                                  .now_ns = driver.now_ns};
-    memory_fail_arm(after, 1);
-    enum status status = catalog_step(driver.catalog, &event, &effects);
-    memory_fail_disarm();
-    for (size_t i = 0; status == STATUS_OK && i < effects.count; i++) {
-        driver_perform(&driver, &effects.items[i]);
-        *ret_done = effects.items[i].type == CATALOG_EFFECT_REPLY &&
-                    effects.items[i].status == STATUS_OK;
-    }
-    buffer_deinit(&body);
+    const struct list_documents_request list = {0};
+    list_documents_request_encode(&list, &body);
+    uint64_t request = driver_send_without_memory(&driver, METHOD_LIST_DOCUMENTS, &body, after);
+    const struct driver_reply *reply = driver_reply(&driver, request);
+    return reply != NULL && reply->status == STATUS_OK;
 }
 
 Test(catalog, listing_documents_survives_failing_memory)
 {
-    bool done = false;
     (void)put("a", "content", 0);
     driver_forget_replies(&driver);
-    for (uint64_t after = 0; !done; after++) {
+    for (uint64_t after = 0; !list_with_failing_memory(after); after++) {
         cr_assert_lt(after, 100);
-        list_with_failing_memory(after, &done);
     }
 }
 

@@ -1,4 +1,5 @@
 /* Proposals of splits and merges, and what is told of tablets that are gone (docs/replication.md, section 7). */
+#include "tests/support/catalog_memory.h"
 #include "tests/support/replica_fixture.h"
 
 TestSuite(heirs, .init = start, .fini = stop, .timeout = 300);
@@ -202,28 +203,13 @@ Test(heirs, without_memory_a_split_is_refused_and_nothing_has_changed)
     struct replica_server *leader = leader_server(&view);
     struct proposal split = replica_split_proposal(leader, replica_view(leader, tablet));
     const struct propose_request propose = {leader->fake.number, &split, 1};
-    driver.hold_commits = true;
     for (uint64_t after = 0; driver.transaction == 0; after++) {
         struct buffer body = BUFFER_INIT;
-        struct catalog_effects effects;
         propose_request_encode(&propose, &body);
-        struct catalog_event event = {.type = CATALOG_EVENT_REQUEST,
-                                      .number = ++driver.request,
-                                      .method = METHOD_PROPOSE,
-                                      .body = buffer_bytes(&body),
-                                      .now_ns = driver.now_ns};
-        memory_fail_arm(after, 1);
-        enum status status = catalog_step(driver.catalog, &event, &effects);
-        memory_fail_disarm();
-        catalog_check(driver.catalog);
-        for (size_t i = 0; status == STATUS_OK && i < effects.count; i++) {
-            driver_perform(&driver, &effects.items[i]);
-        }
-        buffer_deinit(&body);
+        (void)driver_send_without_memory(&driver, METHOD_PROPOSE, &body, after);
         cr_assert_lt(after, 200);
         cr_assert(driver.transaction == 0 || after > 5);
     }
-    driver.hold_commits = false;
     (void)driver_commit(&driver);
     cr_assert_eq(driver_locate(&driver, "t", "").location_count, 2);
 }
@@ -238,20 +224,7 @@ Test(heirs, what_is_durable_is_applied_without_memory_and_the_answer_comes_the_n
     renewal.proposer = leader.store;
     driver.hold_commits = true;
     uint64_t request = driver_propose(&driver, leader.server, &renewal, 1);
-    struct catalog_event event = {
-        .type = CATALOG_EVENT_PERSISTED, .number = driver.transaction, .now_ns = driver.now_ns};
-    struct catalog_effects effects;
-    cr_assert_eq(coordinator_commit(driver.coordinator, driver.puts, driver.put_count, NULL),
-                 STATUS_OK);
-    driver.transaction = 0;
-    memory_fail_arm(0, 1);
-    enum status status = catalog_step(driver.catalog, &event, &effects);
-    memory_fail_disarm();
-    cr_assert_eq(status, STATUS_OK);
-    catalog_check(driver.catalog);
-    for (size_t i = 0; i < effects.count; i++) {
-        driver_perform(&driver, &effects.items[i]);
-    }
+    driver_commit_without_memory(&driver, 0);
     driver.hold_commits = false;
     cr_assert_neq(driver_reply(&driver, request)->status, STATUS_OK);
     struct proposed answer = propose_as(leader, renewal);

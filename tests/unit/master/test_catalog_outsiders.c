@@ -57,7 +57,8 @@ Test(outsiders, an_outsider_is_kept_until_all_others_were_there_for_keep_outside
     }
 }
 
-Test(outsiders, a_copy_of_a_tablet_that_was_split_goes_when_both_parts_are_whole)
+/* Who has a copy that counts no more of a tablet that was split at m meanwhile; it is down. */
+static struct replica_server *away_from_a_split(uint64_t *ret_tablet)
 {
     driver.settings.keep_outsiders_ns = 20 * SECOND_NS;
     catalog_destroy(driver.catalog);
@@ -72,7 +73,13 @@ Test(outsiders, a_copy_of_a_tablet_that_was_split_goes_when_both_parts_are_whole
     old->down = true;
     (void)driver_split(&driver, "t", "m");
     replicas_work(&driver, servers, SERVERS, 4);
-    cr_assert_eq(driver_locate(&driver, "t", "").location_count, 2);
+    *ret_tablet = tablet;
+    return old;
+}
+
+/* From when it is back. */
+static void expect_kept_for_20_s(struct replica_server *old, uint64_t tablet)
+{
     old->down = false;
     cr_assert(!is_sent_away(old, tablet));
     wait_idle(10 * SECOND_NS);
@@ -81,32 +88,24 @@ Test(outsiders, a_copy_of_a_tablet_that_was_split_goes_when_both_parts_are_whole
     cr_assert_null(fake_held(&old->fake, tablet));
 }
 
+Test(outsiders, a_copy_of_a_tablet_that_was_split_goes_when_both_parts_are_whole)
+{
+    uint64_t tablet = 0;
+    struct replica_server *old = away_from_a_split(&tablet);
+    cr_assert_eq(driver_locate(&driver, "t", "").location_count, 2);
+    expect_kept_for_20_s(old, tablet);
+}
+
 /* Its parts are asked for, and one of them was not there to be asked: it stayed for as long as the master's process lived
  * (simulator, seed 40221). */
 Test(outsiders, a_copy_of_a_tablet_whose_part_was_split_in_turn_goes_when_all_are_whole)
 {
-    driver.settings.keep_outsiders_ns = 20 * SECOND_NS;
-    catalog_destroy(driver.catalog);
-    driver_load(&driver);
-    replicas_settle(&driver, servers, SERVERS);
-    make_replicated("t");
-    uint64_t tablet = tablet_at("t", "");
-    struct replica_view before = newest_view(tablet);
-    struct replica_server *old = server_of(other_member(&before).server);
-    (void)drain(old->fake.number, true);
-    replicas_work(&driver, servers, SERVERS, 4 * 5);
-    old->down = true;
-    (void)driver_split(&driver, "t", "m");
-    replicas_work(&driver, servers, SERVERS, 4);
+    uint64_t tablet = 0;
+    struct replica_server *old = away_from_a_split(&tablet);
     (void)driver_split(&driver, "t", "c");
     replicas_work(&driver, servers, SERVERS, 4);
     cr_assert_eq(driver_locate(&driver, "t", "").location_count, 3);
-    old->down = false;
-    cr_assert(!is_sent_away(old, tablet));
-    wait_idle(10 * SECOND_NS);
-    cr_assert_not_null(fake_held(&old->fake, tablet));
-    wait_idle(30 * SECOND_NS);
-    cr_assert_null(fake_held(&old->fake, tablet));
+    expect_kept_for_20_s(old, tablet);
 }
 
 Test(outsiders, a_member_that_has_not_converted_yet_is_not_told_to_forget_the_parent)

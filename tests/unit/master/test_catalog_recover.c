@@ -37,19 +37,6 @@ static void refused(uint64_t tablet, uint64_t store, enum status status, const c
     driver_assert_refused(&driver, send_recover("", tablet, true, store), status, text);
 }
 
-static void wait_ns(int64_t ns)
-{
-    for (int64_t end_ns = driver.now_ns + ns; driver.now_ns < end_ns;) {
-        for (size_t i = 0; i < SERVERS; i++) {
-            if (!servers[i].down) {
-                (void)replica_sync(&driver, &servers[i]);
-            }
-        }
-        driver_pass(&driver, SECOND_NS);
-        driver_forget_replies(&driver);
-    }
-}
-
 static struct held_tablet *held_by(uint64_t server, uint64_t tablet)
 {
     return fake_held(&server_of(server)->fake, tablet);
@@ -67,7 +54,7 @@ static uint64_t lose_all_but(uint64_t *ret_tablet)
         server_of(server)->down = server != left.server;
     }
     held_by(left.server, tablet)->committed = 77;
-    wait_ns(70 * SECOND_NS);
+    wait_idle(70 * SECOND_NS);
     *ret_tablet = tablet;
     return left.server;
 }
@@ -78,7 +65,7 @@ Test(recover, nothing_is_listed_while_somebody_leads_but_what_is_named)
 {
     make_replicated("t");
     uint64_t tablet = tablet_at("t", "");
-    wait_ns(120 * SECOND_NS);
+    wait_idle(120 * SECOND_NS);
     cr_assert_eq(list("", 0).tablet_count, 0);
     cr_assert_eq(list("t", 0).tablet_count, 0);
     struct recover_response one = list("", tablet);
@@ -98,10 +85,10 @@ Test(recover, a_tablet_is_lost_when_nobody_has_led_it_for_replace_after)
     for (uint32_t i = 0; i < view.configuration.member_count; i++) {
         server_of(view.configuration.members[i].server)->down = true;
     }
-    wait_ns(55 * SECOND_NS);
+    wait_idle(55 * SECOND_NS);
     cr_assert_eq(list("", 0).tablet_count, 0);
     refused(tablet, 0, STATUS_FAILED_PRECONDITION, "replication.replace_after");
-    wait_ns(10 * SECOND_NS);
+    wait_idle(10 * SECOND_NS);
     struct recover_response lost = list("t", 0);
     cr_assert_eq(lost.tablet_count, 1);
     cr_assert_eq(lost.tablets[0].tablet, tablet);

@@ -1,6 +1,7 @@
 /* Syncs, restarts, malformed requests, failing memory. */
 #include "common/wire/reader.h"
 #include "tests/support/catalog_fixture.h"
+#include "tests/support/catalog_memory.h"
 
 TestSuite(catalog, .init = start, .fini = stop, .timeout = 300);
 
@@ -185,39 +186,20 @@ Test(catalog, what_is_not_to_be_had_is_counted)
 /* A request whose step runs out of memory changes nothing, wherever it does. */
 Test(catalog, requests_survive_failing_memory)
 {
-    const char *splits[] = {"m"};
-    for (uint64_t after = 0;; after++) {
+    for (uint64_t after = 0; driver.transaction == 0; after++) {
         struct buffer body = BUFFER_INIT;
         struct family families[] = {{.name = bytes_of_text("f")}};
-        struct bytes key = bytes_of_text(splits[0]);
+        const struct bytes key = bytes_of_text("m");
         struct create_table_request create = {
             .table = {.id = bytes_of_text("t"), .families = families, .family_count = 1},
             .splits = &key,
             .split_count = 1,
         };
         create_table_request_encode(&create, &body);
-        struct catalog_event event = {.type = CATALOG_EVENT_REQUEST,
-                                      .number = ++driver.request,
-                                      .method = METHOD_CREATE_TABLE,
-                                      .body = buffer_bytes(&body),
-                                      .now_ns = driver.now_ns};
-        struct catalog_effects effects;
-        driver.hold_commits = true;
-        memory_fail_arm(after, 1);
-        enum status status = catalog_step(driver.catalog, &event, &effects);
-        memory_fail_disarm();
-        catalog_check(driver.catalog);
-        for (size_t i = 0; status == STATUS_OK && i < effects.count; i++) {
-            driver_perform(&driver, &effects.items[i]);
-        }
-        buffer_deinit(&body);
-        if (driver.transaction != 0) {
-            cr_assert_gt(after, 3);
-            break;
-        }
+        (void)driver_send_without_memory(&driver, METHOD_CREATE_TABLE, &body, after);
+        cr_assert(driver.transaction == 0 || after > 3);
         cr_assert_lt(after, 500);
     }
-    driver.hold_commits = false;
     (void)driver_commit(&driver);
     fakes_settle(&driver, servers, 3);
     cr_assert_eq(driver_locate(&driver, "t", "").location_count, 2);
@@ -227,17 +209,7 @@ Test(catalog, committing_never_needs_memory)
 {
     driver.hold_commits = true;
     uint64_t request = driver_create(&driver, "t", NULL, 0);
-    struct catalog_event event = {
-        .type = CATALOG_EVENT_PERSISTED, .number = driver.transaction, .now_ns = driver.now_ns};
-    struct catalog_effects effects;
-    cr_assert_eq(coordinator_commit(driver.coordinator, driver.puts, driver.put_count, NULL),
-                 STATUS_OK);
-    driver.transaction = 0;
-    memory_fail_arm(0, 1);
-    enum status status = catalog_step(driver.catalog, &event, &effects);
-    memory_fail_disarm();
-    cr_assert_eq(status, STATUS_OK);
-    catalog_check(driver.catalog);
+    driver_commit_without_memory(&driver, 0);
     driver.hold_commits = false;
     fakes_settle(&driver, servers, 3);
     driver_pass(&driver, 2 * SECOND_NS); /* the planner tries again after a second */

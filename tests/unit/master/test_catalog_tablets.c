@@ -1,5 +1,6 @@
 /* Splits, loss, and who is who: tablets after their creation. */
 #include "tests/support/catalog_fixture.h"
+#include "tests/support/catalog_memory.h"
 
 TestSuite(catalog, .init = start, .fini = stop, .timeout = 300);
 
@@ -359,28 +360,6 @@ Test(catalog, a_store_that_is_not_healthy_gets_no_tablet)
 
 /* --- memory ------------------------------------------------------------------------------------- */
 
-/* Commit what is pending; what follows from it has no memory after so many pieces. */
-static void commit_without_memory(uint64_t after)
-{
-    struct error error = {0};
-    struct catalog_effects effects;
-    const struct catalog_event event = {.type = CATALOG_EVENT_PERSISTED,
-                                        .number = driver.transaction,
-                                        .now_ns = driver.now_ns,
-                                        .now_us = driver.now_ns / 1000};
-    cr_assert_eq(coordinator_commit(driver.coordinator, driver.puts, driver.put_count, &error),
-                 STATUS_OK);
-    driver.transaction = 0;
-    memory_fail_arm(after, 1);
-    enum status status = catalog_step(driver.catalog, &event, &effects);
-    memory_fail_disarm();
-    cr_assert_eq(status, STATUS_OK);
-    for (size_t i = 0; i < effects.count; i++) {
-        driver_perform(&driver, &effects.items[i]);
-    }
-    catalog_check(driver.catalog);
-}
-
 /* What servers told while something else was written is not told again. */
 Test(catalog, what_cannot_be_staged_for_want_of_memory_is_staged_later)
 {
@@ -397,7 +376,7 @@ Test(catalog, what_cannot_be_staged_for_want_of_memory_is_staged_later)
             servers[i].incarnation += 1; /* its record changes, too */
             (void)fake_send(&driver, &servers[i]);
         }
-        commit_without_memory(after);
+        driver_commit_without_memory(&driver, after); /* what follows from it has none */
         driver.hold_commits = false;
         if (driver.transaction != 0) {
             (void)driver_commit(&driver);

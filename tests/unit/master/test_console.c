@@ -130,13 +130,7 @@ static int ask_raw(const char *path, const char *host, const char *more)
 
 static const char *hear(int raw)
 {
-    size_t size_bytes = 0;
-    ssize_t got = 0;
-    while ((got = recv(raw, answer + size_bytes, sizeof answer - 1 - size_bytes, 0)) > 0) {
-        size_bytes += (size_t)got;
-    }
-    answer[size_bytes] = '\0';
-    close(raw);
+    raw_receive_all(raw, answer, sizeof answer);
     return answer;
 }
 

@@ -1,78 +1,31 @@
 /* The master's shell in this process: real connections, real threads, a real folder. */
 #include <criterion/criterion.h>
 
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/transport/transport_budget.h"
-#include "master/shell/master.h"
 #include "tests/support/blocking_client.h"
-#include "tests/support/test_folder.h"
+#include "tests/support/own_master.h"
 
 #define SERVER_NUMBER 5
 
-static char folder[256];
-static char address[64];
-static struct master_settings *settings;
-static struct master *master;
-static pthread_t loop;
 static pthread_t server;
 static atomic_bool server_ends;
 
-static void *run(void *context)
-{
-    struct error error = {0};
-    (void)context;
-    cr_assert_eq(master_run(master, &error), STATUS_OK, "%s", error.text);
-    return NULL;
-}
-
-static void open_master(void)
-{
-    char text[256];
-    struct error error = {0};
-    cr_assert_eq(master_open(settings, &master, &error), STATUS_OK, "%s", error.text);
-    master_describe(master, text, sizeof text);
-    cr_assert_eq(sscanf(text, "address=%63s", address), 1);
-    cr_assert_eq(pthread_create(&loop, NULL, run, NULL), 0);
-}
-
-static void close_master(void)
-{
-    master_stop(master);
-    pthread_join(loop, NULL);
-    master_close(master);
-    master = NULL;
-}
-
 static void start(void)
 {
-    struct config_reading reading;
-    test_folder_make(folder, sizeof folder, "master");
-    settings = settings_with_defaults();
-    settings->address = "tcp://127.0.0.1:0";
-    settings->http_address = "127.0.0.1:0";
-    settings->folder = folder;
-    config_reading_begin(&reading, NULL, 0, NULL);
-    settings_check(settings, &reading);
-    cr_assert_eq(reading.fault_count, 0);
-    settings->log.level = LOG_LEVEL_ERROR;
-    logger_init(&settings->log);
-    open_master();
+    own_master_prepare();
+    own_master_open();
 }
 
 static void stop(void)
 {
-    char command[300];
     if (master != NULL) {
-        close_master();
+        own_master_close();
     }
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    cr_assert_eq(system(command), 0);
+    own_master_forget();
 }
 
 TestSuite(master, .init = start, .fini = stop, .timeout = 300);
@@ -208,8 +161,8 @@ Test(master, many_clients_create_and_a_restart_remembers)
         pthread_join(creators[i], NULL);
     }
     end_server();
-    close_master();
-    open_master();
+    own_master_close();
+    own_master_open();
     arena_init(&arena, 4096, SIZE_MAX);
     cr_assert_eq(blocking_open(&client, address), STATUS_OK);
     cr_assert_eq(blocking_call(&client, METHOD_LIST_TABLES, &body, 30000, &answer, NULL),
@@ -256,9 +209,9 @@ Test(master, long_answers_wait_while_too_many_lie)
     const uint64_t lying_bytes = 3 << 20;
     struct blocking_client client;
     struct error error = {0};
-    close_master();
+    own_master_close();
     settings->answer_bytes_max = 2 << 20;
-    open_master();
+    own_master_open();
     start_server();
     cr_assert_eq(blocking_open(&client, address), STATUS_OK);
     create_wide(&client, 0);
@@ -344,11 +297,11 @@ static const char *told_active(void)
 
 static void reopen_at(const char *listens, const char *advertise)
 {
-    close_master();
+    own_master_close();
     settings->address = listens;
     settings->advertise = advertise;
     settings->insecure = true;
-    open_master();
+    own_master_open();
 }
 
 Test(master, an_address_that_nobody_can_dial_is_not_told)

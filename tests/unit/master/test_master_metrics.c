@@ -1,23 +1,7 @@
 #include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "common/io/metrics.h"
 #include "master/shell/master_metrics.h"
-
-/* Is it a line of what Prometheus is told now?  Before the first one there is help. */
-static bool has(const char *line)
-{
-    struct buffer text = BUFFER_INIT;
-    char whole[100];
-    (void)snprintf(whole, sizeof whole, "\n%s\n", line);
-    metrics_render(&text);
-    buffer_append_u8(&text, '\0');
-    cr_assert_not(text.failed);
-    bool found = strstr((const char *)text.data, whole) != NULL;
-    buffer_deinit(&text);
-    return found;
-}
+#include "tests/support/told_metrics.h"
 
 Test(master_metrics, who_is_not_active_any_more_claims_nothing_of_the_catalog)
 {
@@ -63,10 +47,10 @@ Test(master_metrics, who_is_not_active_any_more_claims_nothing_of_the_catalog)
     master_metrics_init();
     master_metrics_state(&counts, 11);
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
-        cr_assert(has(claims[i][0]), "%s", claims[i][0]);
+        cr_assert(told_metrics_have(claims[i][0]), "%s", claims[i][0]);
     }
     master_metrics_state(NULL, 12);
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
-        cr_assert(has(claims[i][1]), "%s", claims[i][1]);
+        cr_assert(told_metrics_have(claims[i][1]), "%s", claims[i][1]);
     }
 }

@@ -4,62 +4,28 @@
  */
 #include <criterion/criterion.h>
 
-#include <pthread.h>
-
-#include "master/shell/master.h"
 #include "tests/support/blocking_client.h"
+#include "tests/support/own_master.h"
 #include "tests/support/real_etcd.h"
-
-static char folder[256];
-static char address[64];
-static struct master_settings *settings;
-static struct master *master;
-static pthread_t loop;
-
-static void *run(void *context)
-{
-    struct error error = {0};
-    (void)context;
-    cr_assert_eq(master_run(master, &error), STATUS_OK, "%s", error.text);
-    return NULL;
-}
 
 static void start(void)
 {
-    char text[256];
-    struct error error = {0};
-    struct config_reading reading;
     if (!etcd_is_installed()) {
         cr_skip_test("etcd is not installed (deploy/packages test)");
     }
     etcd_start();
-    test_folder_make(folder, sizeof folder, "master");
-    settings = settings_with_defaults();
-    settings->address = "tcp://127.0.0.1:0";
-    settings->http_address = "127.0.0.1:0";
-    settings->folder = folder;
-    config_reading_begin(&reading, NULL, 0, NULL);
-    settings_check(settings, &reading);
+    own_master_prepare();
     settings->on_etcd = true;
     settings->etcd.endpoints = etcd_endpoint;
-    settings->log.level = LOG_LEVEL_ERROR;
-    logger_init(&settings->log);
-    cr_assert_eq(master_open(settings, &master, &error), STATUS_OK, "%s", error.text);
-    master_describe(master, text, sizeof text);
-    cr_assert_eq(sscanf(text, "address=%63s", address), 1);
-    cr_assert_eq(pthread_create(&loop, NULL, run, NULL), 0);
+    own_master_open();
 }
 
 static void stop(void)
 {
-    char command[300];
     if (master != NULL) {
-        master_stop(master);
-        pthread_join(loop, NULL);
-        master_close(master);
+        own_master_close();
         etcd_stop();
-        snprintf(command, sizeof command, "rm -rf %s", folder);
-        cr_assert_eq(system(command), 0);
+        own_master_forget();
     }
 }
 

@@ -133,30 +133,6 @@ Test(log, a_hint_of_before_the_cut_is_void_until_the_log_has_reached_it)
     cr_assert_eq(owner.replayed, 70 - owner.first_expected);
 }
 
-/* After a cut its numbers are used again. */
-Test(log, repair_leaves_what_an_earlier_one_has_put_aside)
-{
-    char path[FILE_PATH_SIZE_MAX];
-    struct log_repair result;
-    must_open();
-    for (uint64_t i = 0; i < 100; i++) {
-        put(i, 2000);
-    }
-    shut();
-    struct file file = open_segment(2);
-    cr_assert_eq(file_write_at(&file, 0, "rotten", 6, NULL), STATUS_OK);
-    file_close(&file);
-    cr_assert_eq(log_segment_path(path, folder, LOG_LOST_PREFIX, 2, NULL), STATUS_OK);
-    cr_assert_eq(file_write_atomic(path, "dear", 4, NULL), STATUS_OK);
-    size_t segments = count_files(LOG_SEGMENT_PREFIX);
-    cr_assert_eq(repair_with(0, NULL, &result), STATUS_FAILED_PRECONDITION);
-    cr_assert_not_null(strstr(error.text, "lost-0000000000000002.log"), "%s", error.text);
-    cr_assert_eq(count_files(LOG_SEGMENT_PREFIX), segments);
-    cr_assert_eq(unlink(path), 0);
-    cr_assert_eq(repair_with(0, NULL, &result), STATUS_OK, "%s", error.text);
-    cr_assert_eq(count_files(LOG_LOST_PREFIX), segments - 1);
-}
-
 static void make_segment_two_rotten(void)
 {
     must_open();
@@ -167,6 +143,23 @@ static void make_segment_two_rotten(void)
     struct file file = open_segment(2);
     cr_assert_eq(file_write_at(&file, 0, "rotten", 6, NULL), STATUS_OK);
     file_close(&file);
+}
+
+/* After a cut its numbers are used again. */
+Test(log, repair_leaves_what_an_earlier_one_has_put_aside)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    struct log_repair result;
+    make_segment_two_rotten();
+    cr_assert_eq(log_segment_path(path, folder, LOG_LOST_PREFIX, 2, NULL), STATUS_OK);
+    cr_assert_eq(file_write_atomic(path, "dear", 4, NULL), STATUS_OK);
+    size_t segments = count_files(LOG_SEGMENT_PREFIX);
+    cr_assert_eq(repair_with(0, NULL, &result), STATUS_FAILED_PRECONDITION);
+    cr_assert_not_null(strstr(error.text, "lost-0000000000000002.log"), "%s", error.text);
+    cr_assert_eq(count_files(LOG_SEGMENT_PREFIX), segments);
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(repair_with(0, NULL, &result), STATUS_OK, "%s", error.text);
+    cr_assert_eq(count_files(LOG_LOST_PREFIX), segments - 1);
 }
 
 static enum status accept(void *context, const struct log_record *record, struct error *ret_error)

@@ -151,10 +151,10 @@ Test(store_replica, a_secondary_keeps_entries_out_of_the_memtable)
     cr_assert_eq(store_tablet_prepared(tablet), 0);
     cr_assert_eq(store_tablet_appended(tablet), 1);
     cr_assert_eq(store_tablet_window_at(tablet, 0).version, 3);
-    cr_assert_eq(verdict_of(9), DEDUPE_NEW);
+    cr_assert_eq(verdict_of(tablet, 9), DEDUPE_NEW);
     cr_assert_eq(store_tablet_commit(tablet, 1), STATUS_OK);
     cr_assert_eq(store_tablet_window_count(tablet), 0);
-    cr_assert_eq(verdict_of(9), DEDUPE_DONE);
+    cr_assert_eq(verdict_of(tablet, 9), DEDUPE_DONE);
     FIXTURE_EXPECT(tablet, "b/1:c@5=v\n");
 }
 
@@ -215,7 +215,7 @@ Test(store_replica, a_new_primary_applies_the_window_as_prepared)
     cr_assert(store_tablet_leads(tablet));
     cr_assert_eq(store_tablet_prepared(tablet), 1);
     cr_assert_eq(store_tablet_committed(tablet), 0);
-    cr_assert_eq(verdict_of(9), DEDUPE_PENDING);
+    cr_assert_eq(verdict_of(tablet, 9), DEDUPE_PENDING);
     FIXTURE_EXPECT(tablet, "");
     store_tablet_follow(tablet);
     cr_assert_eq(store_tablet_commit(tablet, 1), STATUS_OK, "what it applied stays");

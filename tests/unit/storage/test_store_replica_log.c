@@ -77,14 +77,9 @@ Test(store_replica, the_window_holds_the_log)
 Test(store_replica, barriers_are_counted_and_do_nothing)
 {
     configure(led, 0);
-    uint64_t sequence = 0;
     struct buffer payload = BUFFER_INIT;
     record_encode_frozen(&(struct record_frozen){5, 6}, &payload);
-    cr_assert_eq(store_append_barrier(tablet, RECORD_FROZEN, buffer_bytes(&payload),
-                                      store_next_clock(fixture.store), &sequence),
-                 STATUS_OK);
-    buffer_deinit(&payload);
-    cr_assert_eq(sequence, 1);
+    cr_assert_eq(fixture_append_barrier(tablet, RECORD_FROZEN, &payload), 1);
     lead_write("b", "v");
     cr_assert_eq(store_tablet_commit(tablet, 2), STATUS_OK);
     reopen();
@@ -95,16 +90,12 @@ Test(store_replica, barriers_are_counted_and_do_nothing)
 static void lead_barrier(enum record_type type)
 {
     struct buffer payload = BUFFER_INIT;
-    uint64_t sequence = 0;
     if (type == RECORD_FROZEN) {
         record_encode_frozen(&(struct record_frozen){2, 3}, &payload);
     }
-    cr_assert_eq(store_append_barrier(tablet, type, buffer_bytes(&payload),
-                                      store_next_clock(fixture.store), &sequence),
-                 STATUS_OK);
+    uint64_t sequence = fixture_append_barrier(tablet, type, &payload);
     store_commit(fixture.store);
     FIXTURE_PUMP_UNTIL(&fixture, fixture.synced == sequence);
-    buffer_deinit(&payload);
 }
 
 /* Found by the model (seed 102, now and then): the base says what stands at the sequence up to which it was
@@ -161,7 +152,7 @@ Test(store_replica, without_memory_a_commit_comes_again)
         store_check(fixture.store);
     }
     cr_assert_eq(status, STATUS_OK);
-    cr_assert_eq(verdict_of(9), DEDUPE_DONE);
+    cr_assert_eq(verdict_of(tablet, 9), DEDUPE_DONE);
     FIXTURE_EXPECT(tablet, "b/1:c@5=v\n");
 }
 

@@ -4,47 +4,13 @@
 #include "common/wire/writer.h"
 #include "message_random_data.h"
 #include "message_random_servers.h"
-
-/* --- every message, by one shape: decode and encode again --------------------------------------- */
+#include "tests/support/message_codecs.h"
 
 struct codec {
     const char *name;
     void (*encode_any)(struct random_source *source, struct buffer *out);
-    /* Decodes in, and encodes what came of it. */
-    enum status (*recode)(struct bytes in, struct arena *arena, struct buffer *out);
+    message_recoder recode;
 };
-
-#define CODEC_RECODE(name)                                                                     \
-    static enum status recode_##name(struct bytes in, struct arena *arena, struct buffer *out) \
-    {                                                                                          \
-        struct name message;                                                                   \
-        struct error error;                                                                    \
-        enum status status = name##_decode(in, arena, &message, &error);                       \
-        if (status == STATUS_OK) {                                                             \
-            name##_encode(&message, out);                                                      \
-        }                                                                                      \
-        return status;                                                                         \
-    }
-#define CODEC_RECODE_FLAT(name)                                                                \
-    static enum status recode_##name(struct bytes in, struct arena *arena, struct buffer *out) \
-    {                                                                                          \
-        struct name message;                                                                   \
-        struct error error;                                                                    \
-        (void)arena;                                                                           \
-        enum status status = name##_decode(in, &message, &error);                              \
-        if (status == STATUS_OK) {                                                             \
-            name##_encode(&message, out);                                                      \
-        }                                                                                      \
-        return status;                                                                         \
-    }
-MESSAGE_LIST(CODEC_RECODE)
-CODEC_RECODE(operations_request)
-CODEC_RECODE(operations_response)
-CODEC_RECODE(scan_request)
-CODEC_RECODE(table)
-CODEC_RECODE_FLAT(hello)
-CODEC_RECODE_FLAT(hello_ack)
-CODEC_RECODE_FLAT(scan_response)
 
 static const struct codec codecs[] = {
 #define CODEC_ENTRY(name) {#name, any_##name, recode_##name},

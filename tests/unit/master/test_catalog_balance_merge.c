@@ -1,0 +1,157 @@
+/* What has cooled is merged; a merge that takes too long is taken back, and nothing else with it. */
+#include "tests/support/catalog_load.h"
+
+TestSuite(catalog_balance, .init = start, .fini = stop, .timeout = 300);
+
+Test(catalog_balance, what_has_cooled_is_merged_but_not_across_a_boundary_made_by_hand)
+{
+    make_table(1);
+    spread_load(24, 96);
+    seconds(40);
+    size_t tablets = count_tablets();
+    uint64_t request = driver_split(&driver, "t", "a00x");
+    replicas_work(&driver, servers, SERVERS, 8);
+    cr_assert_eq(count_tablets(), tablets + 1);
+    (void)request;
+    load_count = 0;
+    seconds(3500);
+    cr_assert_eq(count_tablets(), tablets + 1);
+    seconds(1200);
+    cr_assert_eq(count_tablets(), 2, "%zu are left", count_tablets());
+    cr_assert_eq(count_events("merge", "cold", "done"), tablets - 1);
+}
+
+static void never_merge(bool never)
+{
+    for (size_t i = 0; i < SERVERS; i++) {
+        servers[i].never_merges = never;
+    }
+}
+
+Test(catalog_balance, a_merge_that_does_not_end_is_taken_back)
+{
+    make_table(1);
+    spread_load(24, 96);
+    seconds(40);
+    size_t tablets = count_tablets();
+    load_count = 0;
+    never_merge(true);
+    for (int i = 0; i < 5000 && count_events("merge", "cold", "given_up") == 0; i++) {
+        second();
+        driver_forget_replies(&driver);
+    }
+    cr_assert_gt(count_events("merge", "cold", "given_up"), 0);
+    seconds(2); /* all that were begun with it */
+    cr_assert_eq(count_events("merge", "cold", "under_way"), 0, "not begun again so soon");
+    never_merge(false);
+    seconds(60);
+    cr_assert_eq(count_tablets(), tablets, "nobody wants it any more");
+    seconds(3700);
+    cr_assert_eq(count_tablets(), 1, "but later");
+}
+
+/* The left one of two that are to be merged because of a decision; its number and its end, by which the other is named. */
+static uint64_t merging(struct bytes *ret_boundary, uint64_t *ret_server, int64_t *ret_decided_ns)
+{
+    struct list_events_response list = list_events("", 0);
+    for (size_t i = 0; i < list.event_count; i++) {
+        const struct event *event = &list.events[i];
+        if (bytes_equal(event->kind, bytes_of_text("merge")) && event->ended_us == 0) {
+            struct locate_response where = driver_locate(&driver, "t", "");
+            for (size_t j = 0; j < where.location_count; j++) {
+                if (where.locations[j].tablet == event->tablet) {
+                    *ret_boundary = where.locations[j].range.end;
+                    *ret_server = where.locations[j].server;
+                    *ret_decided_ns = event->time_us * 1000;
+                    return event->tablet;
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+static uint32_t wish_of(uint64_t tablet)
+{
+    struct buffer body = BUFFER_INIT;
+    struct locate_response where;
+    const struct locate_request locate = {
+        .name = bytes_of_text("t"), .count_max = 1000, .detailed = true};
+    locate_request_encode(&locate, &body);
+    uint64_t request = driver_send(&driver, METHOD_LOCATE, &body);
+    cr_assert_eq(locate_response_decode(driver_body(&driver, request), &driver.arena, &where, NULL),
+                 STATUS_OK);
+    for (size_t i = 0; i < where.location_count; i++) {
+        if (where.locations[i].tablet == tablet) {
+            return where.replicas[i].wish;
+        }
+    }
+    return UINT32_MAX;
+}
+
+static void send_drain(uint64_t server)
+{
+    struct buffer body = BUFFER_INIT;
+    drain_server_request_encode(&(struct drain_server_request){server, true}, &body);
+    (void)driver_send(&driver, METHOD_DRAIN_SERVER, &body);
+}
+
+static void send_undo(struct bytes boundary)
+{
+    struct buffer body = BUFFER_INIT;
+    const struct merge_request merge = {
+        .table = bytes_of_text("t"), .row = boundary, .withdrawn = true};
+    merge_request_encode(&merge, &body);
+    (void)driver_send(&driver, METHOD_MERGE_TABLETS, &body);
+}
+
+/* A wish to split is never withdrawn, since its numbers may stand in logs.  Here a merge has taken too long, just as
+ * its tablets' goals are changed: that it is taken back has to wait, and meanwhile a person does so, and has one of
+ * the two split. */
+Test(catalog_balance, a_wish_that_came_after_a_merge_is_not_taken_back_with_it)
+{
+    struct bytes boundary = BYTES_EMPTY;
+    uint64_t server = 0;
+    int64_t decided_ns = 0;
+    uint64_t left = 0;
+    char row[32];
+
+    make_table(1);
+    spread_load(24, 96);
+    seconds(40);
+    load_count = 0;
+    never_merge(true);
+    for (int i = 0; i < 5000 && left == 0; i++) {
+        second();
+        driver_forget_replies(&driver);
+        left = merging(&boundary, &server, &decided_ns);
+    }
+    cr_assert_neq(left, 0);
+    while (driver.now_ns - decided_ns < 179 * SECOND_NS) {
+        second();
+        driver_forget_replies(&driver);
+    }
+    cr_assert_eq(merging(&boundary, &server, &decided_ns), left);
+    cr_assert_lt(driver.now_ns - decided_ns, 180 * SECOND_NS);
+    cr_assert_eq(wish_of(left), GOAL_MERGE);
+
+    driver.hold_commits = true;
+    send_drain(server);
+    driver.now_ns += 3 * SECOND_NS / 2;
+    cr_assert_eq(driver_commit(&driver), STATUS_OK);
+    cr_assert_neq(driver.transaction, 0, "goals are changed");
+    cr_assert_eq(wish_of(left), GOAL_MERGE);
+    send_undo(boundary);
+    snprintf(row, sizeof row, "%.*s", (int)boundary.size_bytes, (const char *)boundary.data);
+    row[boundary.size_bytes - 1] -= 1; /* a row of the left one */
+    cr_assert_eq(driver_commit(&driver), STATUS_OK);
+    cr_assert_neq(driver.transaction, 0, "it is taken back by hand");
+    (void)driver_split(&driver, "t", row);
+    cr_assert_eq(driver_commit(&driver), STATUS_OK);
+    cr_assert_neq(driver.transaction, 0, "and one of the two is to be split");
+    cr_assert_eq(driver_commit(&driver), STATUS_OK);
+    cr_assert_eq(wish_of(left), GOAL_SPLIT);
+    driver.hold_commits = false;
+    driver_pass(&driver, 100000000);
+    cr_assert_eq(wish_of(left), GOAL_SPLIT);
+}
