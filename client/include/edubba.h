@@ -297,7 +297,9 @@ enum edubba_code edubba_aggregate_value(struct edubba_bytes state, int64_t *valu
 /*
  * From now on calls of this thread that block, of this and the other parts, give up after so many
  * milliseconds, with EDUBBA_DEADLINE_EXCEEDED; 0 = after the client's deadline_ms, as at first.
- * For threads that work for somebody whose patience differs from request to request.
+ * For threads that work for somebody whose patience differs from request to request.  Not those of
+ * scans, which have a deadline of their own, nor what waits for others: edubba_submit() for room,
+ * edubba_drain(), edubba_client_close().
  */
 void edubba_thread_deadline(uint32_t deadline_ms);
 
