@@ -43,6 +43,21 @@ static const char *why_none(const struct csv_reader *reader, bool has_begun)
     return has_begun ? "a quote is not closed" : NULL;
 }
 
+/* So much more each time that a record of many lines is not copied for each of them. */
+static bool make_room(struct csv_reader *reader, size_t size)
+{
+    if (size <= reader->record_capacity) {
+        return true;
+    }
+    char *record = realloc(reader->record, 2 * size);
+    if (record == NULL) {
+        return false;
+    }
+    reader->record = record;
+    reader->record_capacity = 2 * size;
+    return true;
+}
+
 bool csv_reader_next(struct csv_reader *reader, const char **ret_trouble)
 {
     struct quotes quotes = {.at_start = true};
@@ -62,13 +77,11 @@ bool csv_reader_next(struct csv_reader *reader, const char **ret_trouble)
             *ret_trouble = "a zero byte: CSV is text; export and import carry any bytes";
             return false;
         }
-        char *record = realloc(reader->record, used + (size_t)size + 1);
-        if (record == NULL) {
+        if (!make_room(reader, used + (size_t)size + 1)) {
             *ret_trouble = "no memory for this line";
             return false;
         }
-        reader->record = record;
-        memcpy(record + used, reader->text, (size_t)size + 1);
+        memcpy(reader->record + used, reader->text, (size_t)size + 1);
         used += (size_t)size;
         follow_quotes(&quotes, reader->text);
     } while (quotes.open);

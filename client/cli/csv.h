@@ -24,6 +24,7 @@ struct csv_reader {
     char *text;
     size_t text_capacity;
     char *record; /* without the line's end; until the next one */
+    size_t record_capacity;
 };
 
 void csv_reader_deinit(struct csv_reader *reader);
