@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 
@@ -6,6 +7,8 @@
 #include "client/cli/output.h"
 #include "client/cli/words.h"
 #include "edubba_hotspots.h"
+
+#define PAUSE_MS 1000 /* of who follows */
 
 /* What was decided about load: a line each, and one more when it has ended. */
 
@@ -137,9 +140,16 @@ static int print_new(struct session *session, struct listing *listing)
     return EXIT_CODE_OK;
 }
 
+/* What was printed goes out; then a second passes.  False: nobody reads any more, which would be seen
+ * only at the next event, and that may take days. */
+static bool is_read_on(FILE *out)
+{
+    struct pollfd reader = {.fd = fileno(out)};
+    return fflush(out) == 0 && poll(&reader, 1, PAUSE_MS) <= 0;
+}
+
 int run_events(struct session *session)
 {
-    const struct timespec pause = {.tv_sec = 1};
     struct listing listing = {0};
     bool follow = false;
 
@@ -168,9 +178,7 @@ int run_events(struct session *session)
         return EXIT_CODE_FAILED;
     }
     code = print_new(session, &listing);
-    while (code == EXIT_CODE_OK && follow) {
-        fflush(session->out);
-        (void)nanosleep(&pause, NULL);
+    while (code == EXIT_CODE_OK && follow && is_read_on(session->out)) {
         code = print_new(session, &listing);
     }
     if (code == EXIT_CODE_OK && listing.count == 0 && !session->json) {

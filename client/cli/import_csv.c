@@ -2,19 +2,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/cli/csv.h"
 #include "client/cli/importer.h"
 #include "client/cli/words.h"
 
 #define FIELDS_MAX 4096
-
-/* Records of a file whose first line has been read. */
-struct reader {
-    FILE *file;
-    char *first_line; /* NULL once it is taken */
-    char *line;
-    size_t line_capacity;
-    char *record;
-};
 
 struct csv {
     const char *family; /* of all columns; NULL = the first line names them */
@@ -26,104 +18,21 @@ struct csv {
     size_t column_count;
 };
 
-/* Does the text end inside a quoted field? */
-static bool quote_is_open(const char *text)
+/* The next record; what is said of it names its line. */
+static bool read_record(struct csv_reader *reader,
+                        struct importer *importer,
+                        const char **ret_trouble)
 {
-    bool at_start = true; /* of a field */
-    bool quoted = false;  /* the field began with a quote */
-    bool open = false;
-    for (; *text != '\0'; text++) {
-        quoted = at_start ? *text == '"' : quoted;
-        open = quoted && *text == '"' ? !open : open; /* "" closes and opens again */
-        at_start = !open && *text == ',';
-    }
-    return open;
-}
-
-/* The next line into reader->line; its size, or -1 at the end of the file. */
-static ssize_t read_line(struct reader *reader)
-{
-    if (reader->first_line != NULL) {
-        reader->line = reader->first_line;
-        reader->line_capacity = strlen(reader->first_line) + 1;
-        reader->first_line = NULL;
-        return (ssize_t)reader->line_capacity - 1;
-    }
-    return getline(&reader->line, &reader->line_capacity, reader->file);
-}
-
-/* Read a record: a line, or several where a quoted field has line ends in it.  False at the end of
- * the file, or with *ret_trouble at one that cannot be. */
-static bool read_record(struct reader *reader, struct importer *importer, const char **ret_trouble)
-{
-    size_t used = 0;
-    ssize_t size = 0;
-
-    *ret_trouble = NULL;
-    do {
-        size = read_line(reader);
-        if (size < 0) {
-            *ret_trouble = used > 0 ? "a quote is not closed" : NULL;
-            return false;
-        }
-        importer->line += 1;
-        if (strlen(reader->line) != (size_t)size) {
-            *ret_trouble = "a zero byte: CSV is text; export and import carry any bytes";
-            return false;
-        }
-        char *record = realloc(reader->record, used + (size_t)size + 1);
-        if (record == NULL) {
-            *ret_trouble = "no memory for this line";
-            return false;
-        }
-        reader->record = record;
-        memcpy(record + used, reader->line, (size_t)size + 1);
-        used += (size_t)size;
-    } while (quote_is_open(reader->record));
-    while (used > 0 && (reader->record[used - 1] == '\n' || reader->record[used - 1] == '\r')) {
-        reader->record[--used] = '\0';
-    }
-    return true;
-}
-
-/* Cut a record into fields in place ("..." with "" inside as usual); 0 if it is malformed. */
-static size_t cut_record(char *line, char **fields)
-{
-    size_t count = 0;
-    char *at = line;
-
-    for (;;) {
-        if (count == FIELDS_MAX) {
-            return 0;
-        }
-        char *to = at;
-        fields[count++] = to;
-        if (*at == '"') {
-            for (at += 1; *at != '\0' && (*at != '"' || at[1] == '"'); at++) {
-                at += *at == '"';
-                *to++ = *at;
-            }
-            if (*at != '"' || (at[1] != ',' && at[1] != '\0')) {
-                return 0;
-            }
-            at += 1;
-        } else {
-            to = at = at + strcspn(at, ",");
-        }
-        bool more = *at == ',';
-        *to = '\0';
-        if (!more) {
-            return count;
-        }
-        at += 1;
-    }
+    bool is_read = csv_reader_next(reader, ret_trouble);
+    importer->line = reader->line;
+    return is_read;
 }
 
 /* Names stand for the fields after them until the next name. */
 static bool fill_families(struct csv *csv, const char *record)
 {
     char *copy = strdup(record);
-    size_t count = copy != NULL ? cut_record(copy, csv->families) : 0;
+    size_t count = copy != NULL ? csv_cut(copy, csv->families, FIELDS_MAX) : 0;
     for (size_t i = 2; i < count; i++) {
         if (csv->families[i][0] == '\0') {
             csv->families[i] = csv->families[i - 1];
@@ -136,7 +45,7 @@ static bool fill_families(struct csv *csv, const char *record)
 static bool fill_columns(struct csv *csv, const char *record)
 {
     char *copy = strdup(record);
-    size_t count = copy != NULL ? cut_record(copy, csv->columns) : 0;
+    size_t count = copy != NULL ? csv_cut(copy, csv->columns, FIELDS_MAX) : 0;
     if (csv->family != NULL) {
         csv->column_count = count;
     }
@@ -174,7 +83,7 @@ static int refuse_fields(const struct csv *csv, struct importer *importer, size_
     return importer_refuse(importer, why);
 }
 
-static int import_records(struct csv *csv, struct importer *importer, struct reader *reader)
+static int import_records(struct csv *csv, struct importer *importer, struct csv_reader *reader)
 {
     const char *trouble = NULL;
 
@@ -182,7 +91,7 @@ static int import_records(struct csv *csv, struct importer *importer, struct rea
         if (reader->record[0] == '\0') {
             continue;
         }
-        size_t count = cut_record(reader->record, csv->fields);
+        size_t count = csv_cut(reader->record, csv->fields, FIELDS_MAX);
         if (count < 2 || count > csv->column_count) {
             return refuse_fields(csv, importer, count);
         }
@@ -196,7 +105,9 @@ static int import_records(struct csv *csv, struct importer *importer, struct rea
 }
 
 /* The lines of families and columns; NULL, or what is wrong with them. */
-static const char *read_header(struct csv *csv, struct importer *importer, struct reader *reader)
+static const char *read_header(struct csv *csv,
+                               struct importer *importer,
+                               struct csv_reader *reader)
 {
     const char *trouble = NULL;
     bool good = true;
@@ -243,7 +154,7 @@ static int take_words(struct session *session, struct csv *csv)
 int import_csv(struct session *session, FILE *file, char *first_line)
 {
     struct csv *csv = calloc(1, sizeof *csv);
-    struct reader reader = {.file = file, .first_line = strdup(first_line)};
+    struct csv_reader reader = {.file = file, .first_line = strdup(first_line)};
     struct importer importer;
 
     int code = csv == NULL || reader.first_line == NULL ? EXIT_CODE_FAILED
@@ -251,15 +162,12 @@ int import_csv(struct session *session, FILE *file, char *first_line)
     struct edubba_table *table = code < 0 ? session_table(session, session->arguments[0]) : NULL;
     if (table != NULL) {
         importer_begin(&importer, session, table);
-        importer.line = 0;
         const char *trouble = read_header(csv, &importer, &reader);
         code = trouble == NULL ? import_records(csv, &importer, &reader)
                                : importer_refuse(&importer, trouble);
         edubba_table_close(table);
     }
-    free(reader.first_line);
-    free(reader.line);
-    free(reader.record);
+    csv_reader_deinit(&reader);
     free(csv);
     return code < 0 ? EXIT_CODE_FAILED : code;
 }

@@ -230,17 +230,16 @@ static int import_rows(struct session *session, FILE *file, const struct header 
         return EXIT_CODE_FAILED;
     }
     importer_begin(&importer, session, table);
-    while (code < 0 && !end && !importer.failed && getline(&line, &capacity, file) >= 0) {
+    while (code < 0 && !end && !importer_has_failed(&importer) &&
+           getline(&line, &capacity, file) >= 0) {
         importer.line += 1;
         if (!take_line(&importer, header, line, &end)) {
             code = importer_refuse(&importer, "this is no line of an export");
         }
     }
     if (code < 0) {
-        code = importer_end(&importer);
-    }
-    if (code == EXIT_CODE_OK && !end) {
-        code = importer_refuse(&importer, "the file is cut short: its last line is missing");
+        code = end ? importer_end(&importer)
+                   : importer_refuse(&importer, "the file is cut short: its last line is missing");
     }
     free(line);
     edubba_table_close(table);

@@ -46,7 +46,7 @@ static void on_written(void *context, const struct edubba_result *result)
     free(written);
 }
 
-static bool has_failed(struct importer *importer)
+bool importer_has_failed(struct importer *importer)
 {
     (void)pthread_mutex_lock(&importer->lock);
     bool failed = importer->failed;
@@ -79,7 +79,7 @@ bool importer_write(struct importer *importer,
     }
     importer->rows += ends_row;
     progress_step(&importer->progress, importer->rows);
-    return !has_failed(importer);
+    return !importer_has_failed(importer);
 }
 
 static int say_failure(const struct importer *importer)
@@ -94,7 +94,7 @@ int importer_end(struct importer *importer)
 {
     edubba_drain(importer->session->client);
     progress_end(&importer->progress);
-    bool failed = has_failed(importer);
+    bool failed = importer_has_failed(importer);
     (void)pthread_mutex_destroy(&importer->lock);
     if (failed) {
         return say_failure(importer);
@@ -107,7 +107,7 @@ int importer_end(struct importer *importer)
 int importer_refuse(struct importer *importer, const char *why)
 {
     edubba_drain(importer->session->client);
-    if (has_failed(importer)) {
+    if (importer_has_failed(importer)) {
         return say_failure(importer);
     }
     return session_file_failed(importer->session,

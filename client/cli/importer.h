@@ -35,6 +35,9 @@ bool importer_write(struct importer *importer,
                     size_t count,
                     bool ends_row);
 
+/* Has a write been refused so far? */
+bool importer_has_failed(struct importer *importer);
+
 /* Wait for all; says what was imported, or why not.  Returns the exit code. */
 int importer_end(struct importer *importer);
 

@@ -138,10 +138,12 @@ static int recover_one(struct session *session,
     return EXIT_CODE_OK;
 }
 
-/* Each by itself: what is refused of one is no reason not to have the others. */
+/* Each by itself: what is refused of one is no reason not to have the others.  Of very many only the
+ * first are listed: whoever has recovered these has to know that they are not all. */
 static int recover_all(struct session *session,
                        const struct edubba_lost_tablet *tablets,
                        size_t count,
+                       bool more,
                        uint64_t store)
 {
     int code = EXIT_CODE_OK;
@@ -151,6 +153,10 @@ static int recover_all(struct session *session,
     }
     if (count == 0 && !session->json) {
         fputs("no tablet is lost\n", session->out);
+    }
+    if (more) {
+        session_warn(session, "more tablets than these %zu are lost: order it again for the others",
+                     count);
     }
     return code;
 }
@@ -229,7 +235,7 @@ int run_recover(struct session *session)
     }
     code = EXIT_CODE_OK;
     if (order.accepts) {
-        code = recover_all(session, tablets, count, order.store);
+        code = recover_all(session, tablets, count, more, order.store);
     } else {
         print_all(session, tablets, count, more);
     }

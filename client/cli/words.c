@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define COLUMNS_MAX       256
 #define RULE_BYTES_MAX    512   /* the servers take 500 */
 #define PATTERN_BYTES_MAX 40960 /* above what a filter may have */
 
@@ -200,19 +199,18 @@ static struct edubba_filter *column_filter(char *word)
 
 struct edubba_filter *word_columns_filter(char *list, bool *ret_good)
 {
-    struct edubba_filter *filters[COLUMNS_MAX];
-    size_t count = 0;
+    struct edubba_filter *filter = NULL;
+    struct edubba_filter **filters = calloc(strlen(list) + 1, sizeof(struct edubba_filter *));
+    size_t count = 0; /* fewer than the list has bytes, and one */
 
-    for (char *word = word_next(&list); word != NULL; word = word_next(&list)) {
-        if (count == COLUMNS_MAX) {
-            *ret_good = false;
-            break;
-        }
+    for (char *word = filters != NULL ? word_next(&list) : NULL; word != NULL;
+         word = word_next(&list)) {
         filters[count++] = column_filter(word);
     }
-    *ret_good = count > 0;
-    if (count == 1) {
-        return filters[0];
+    if (count > 0) {
+        filter = count == 1 ? filters[0] : edubba_filter_interleave(filters, count);
     }
-    return count > 1 ? edubba_filter_interleave(filters, count) : NULL;
+    free(filters);
+    *ret_good = filter != NULL;
+    return filter;
 }

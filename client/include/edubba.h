@@ -297,7 +297,9 @@ enum edubba_code edubba_aggregate_value(struct edubba_bytes state, int64_t *valu
 /*
  * From now on calls of this thread that block, of this and the other parts, give up after so many
  * milliseconds, with EDUBBA_DEADLINE_EXCEEDED; 0 = after the client's deadline_ms, as at first.
- * For threads that work for somebody whose patience differs from request to request.
+ * For threads that work for somebody whose patience differs from request to request.  Not those of
+ * scans, which have a deadline of their own, nor what waits for others: for room in flight,
+ * edubba_drain(), edubba_client_close().
  */
 void edubba_thread_deadline(uint32_t deadline_ms);
 
@@ -330,7 +332,8 @@ struct edubba_entry {
     const struct edubba_identity *identity; /* NULL = the library gives one */
 };
 
-/* Each entry is atomic, all together are not.  errors: NULL, or entry_count places, each set.
+/* Each entry is atomic, all together are not, and share one deadline: those that had no room in flight
+ * until it passed were not sent.  errors: NULL, or entry_count places, each set.
  * Returns EDUBBA_OK when all entries are; else the code of the first that failed. */
 enum edubba_code edubba_mutate_rows(struct edubba_table *table,
                                     const struct edubba_entry *entries,
@@ -414,7 +417,8 @@ typedef void (*edubba_completion)(void *context, const struct edubba_result *res
  * Submit and return.  The completion (not NULL) is called once, also after an error, but not when
  * edubba_submit itself returns one (bad arguments, no memory).  What is submitted while requests
  * are on their way travels together with the next: no need to batch by hand.
- * Waits while in_flight_max or in_flight_bytes_max is reached, except in a completion.
+ * Waits while in_flight_max or in_flight_bytes_max is reached, except in a completion; that is part of
+ * its deadline.
  */
 enum edubba_code edubba_submit(struct edubba_table *table,
                                const struct edubba_operation *operation,

@@ -6,6 +6,7 @@
 #include "client/routing/table.h"
 #include "client/scan/row.h"
 #include "common/base/memory.h"
+#include "common/io/clock.h"
 
 struct waiting {
     pthread_mutex_t lock;
@@ -186,6 +187,8 @@ enum edubba_code edubba_read_modify_write_row(struct edubba_table *table,
 #define PIECE_ROWS  1024
 #define PIECE_BYTES (UINT64_C(1) << 20) /* of values */
 
+#define NS_PER_MS INT64_C(1000000)
+
 /* A piece of the entries that a blocking call waits for. */
 struct piece {
     struct waiting *waiting;
@@ -246,18 +249,25 @@ static size_t piece_of(const struct edubba_entry *entries, size_t entry_count)
     return count;
 }
 
+/* All pieces have one deadline, that of the call: those that waited for room have less of it. */
 static void submit_piece(struct edubba_table *table,
                          const struct edubba_entry *entries,
                          size_t count,
+                         int64_t end_ns,
                          struct piece *piece)
 {
     struct edubba_error error;
+    int64_t left_ms = (end_ns - clock_monotonic_ns() + NS_PER_MS - 1) / NS_PER_MS;
     for (size_t i = 0; piece->errors != NULL && i < count; i++) {
         (void)client_success(&piece->errors[i]); /* the completion sets those that failed */
     }
-    enum edubba_code code = edubba_submit_rows(table, entries, count,
-                                               client_blocking_deadline_ms(table->client),
-                                               on_rows_completion, piece, &error);
+    enum edubba_code code = left_ms > 0
+                                ? edubba_submit_rows(table, entries, count, (uint32_t)left_ms,
+                                                     on_rows_completion, piece, &error)
+                                : client_error(
+                                      &error, STATUS_DEADLINE_EXCEEDED,
+                                      "the deadline of %u ms has passed before it was sent",
+                                      client_blocking_deadline_ms(table->client));
     if (code != EDUBBA_OK) {
         piece->code = code;
         for (size_t i = 0; piece->errors != NULL && i < count; i++) {
@@ -289,12 +299,13 @@ enum edubba_code edubba_mutate_rows(struct edubba_table *table,
         return fail_all(errors, entry_count, &trouble);
     }
     waiting_init(&waiting, piece_count);
+    int64_t end_ns = clock_monotonic_ns() + client_blocking_deadline_ms(table->client) * NS_PER_MS;
     size_t count = 0;
     for (size_t i = 0, at = 0; i < piece_count; i++, at += count) {
         count = piece_of(&entries[at], entry_count - at);
         pieces[i].waiting = &waiting;
         pieces[i].errors = errors != NULL ? &errors[at] : NULL;
-        submit_piece(table, &entries[at], count, &pieces[i]);
+        submit_piece(table, &entries[at], count, end_ns, &pieces[i]);
     }
     wait_for_all(&waiting);
     for (size_t i = piece_count; i > 0; i--) {

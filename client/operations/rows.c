@@ -131,11 +131,11 @@ static enum status submit(struct edubba_table *table,
     struct edubba_client *client = table->client;
     struct admission admission;
     uint32_t count = (uint32_t)entry_count;
+    int64_t now_ns = clock_monotonic_ns(); /* waiting for room is part of the deadline */
     enum status status = admission_enter(client, count, count, &admission);
     if (status != STATUS_OK) {
         return status;
     }
-    int64_t now_ns = clock_monotonic_ns();
     struct bundle *bundle = bundle_make(entry_count);
     if (bundle != NULL) {
         bundle->client = client;

@@ -372,11 +372,11 @@ enum status submission_start(struct edubba_client *client,
 {
     struct admission admission;
     bool wants_identity = operation->kind != OPERATION_READ && identity == NULL;
+    int64_t now_ns = clock_monotonic_ns(); /* waiting for room is part of the deadline */
     enum status status = admission_enter(client, 1, wants_identity ? 1 : 0, &admission);
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "out of memory");
     }
-    int64_t now_ns = clock_monotonic_ns();
     operation->identity = (struct operation_identity){
         .sequence = wants_identity ? admission.sequence_first : 0,
         .first_attempt_us = submission_first_attempt_us(client, now_ns),

@@ -94,6 +94,12 @@ static enum status reach_cluster(struct service *service, struct error *ret_erro
     return stopped_early(ret_error);
 }
 
+static bool open_waiters(const struct gateway_settings *settings, struct waiters **ret_waiters)
+{
+    return waiters_open((uint32_t)settings->admin_threads, (uint32_t)settings->admin_queue_max,
+                        ret_waiters) == STATUS_OK;
+}
+
 /* What methods share. */
 static enum status make_shared(struct service *service, struct error *ret_error)
 {
@@ -106,10 +112,8 @@ static enum status make_shared(struct service *service, struct error *ret_error)
     gateway->health = health_create(methods, method_count);
     gateway->tables = tables_create(gateway->client);
     gateway->profiles = profiles_create();
-    enum status status = waiters_open((uint32_t)settings->admin_threads,
-                                      (uint32_t)settings->admin_queue_max, &gateway->waiters);
-    if (status == STATUS_OK) {
-        gateway->questions = questions_create(gateway->waiters, gateway, gateway->deadline_max_ms);
+    if (open_waiters(settings, &gateway->waiters) && open_waiters(settings, &gateway->askers)) {
+        gateway->questions = questions_create(gateway->askers, gateway, gateway->deadline_max_ms);
     }
     if (gateway->health == NULL || gateway->tables == NULL || gateway->profiles == NULL ||
         gateway->questions == NULL) {
@@ -256,9 +260,8 @@ void service_close(struct service *service)
     if (service->server != NULL) {
         rpc_server_close(service->server);
     }
-    if (gateway->waiters != NULL) {
-        waiters_close(gateway->waiters);
-    }
+    waiters_close(gateway->waiters);
+    waiters_close(gateway->askers);
     questions_destroy(gateway->questions);
     profiles_destroy(gateway->profiles);
     tables_destroy(gateway->tables);

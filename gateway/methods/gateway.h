@@ -25,7 +25,8 @@ struct gateway {
     struct edubba_client *client;
     struct tables *tables;
     struct profiles *profiles;
-    struct waiters *waiters;
+    struct waiters *waiters;     /* of admin calls */
+    struct waiters *askers;      /* of questions: calls for data do not wait behind admin calls */
     struct questions *questions; /* their context is the gateway */
     struct health *health;
     struct resource_home home;

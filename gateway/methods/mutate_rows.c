@@ -27,6 +27,7 @@
 #define SCRATCH_BLOCK_BYTES (64 * 1024)
 #define ENTRY_LIST          "Entry list"
 #define TYPE_MISMATCH       "Error while mutating the row '%s' (%s) : Column family type mismatch"
+#define NO_REASON           "The gateway has no memory for the reason"
 #define NO_MEMORY           "No memory to tell the outcomes: what was asked may be done; try again"
 
 typedef Google__Bigtable__V2__MutateRowsRequest Request;
@@ -67,6 +68,8 @@ static void tell(void *context)
     }
 }
 
+/* Where there is no room for reasons, codes are told without: a call that failed as a whole would be made
+ * again with all its entries, those that are done too. */
 static enum status keep_failures(struct mutating *mutating, const struct edubba_rows_result *result)
 {
     char text[SERVER_TEXT_SIZE_MAX];
@@ -74,15 +77,14 @@ static enum status keep_failures(struct mutating *mutating, const struct edubba_
     for (size_t i = 0; i < result->failure_count; i++) {
         size += strlen(result->failures[i].text) + 1;
     }
-    if (!rpc_call_reserve(mutating->on.call, size)) {
-        return STATUS_NO_MEMORY;
-    }
+    bool has_room = rpc_call_reserve(mutating->on.call, size);
     enum status status = entry_outcomes_reserve(&mutating->outcomes, result->failure_count);
     for (size_t i = 0; i < result->failure_count && status == STATUS_OK; i++) {
         const struct edubba_row_failure *failure = &result->failures[i];
         enum edubba_code code = table_call_translate(&mutating->on, failure->code, failure->text,
                                                      text);
-        status = entry_outcomes_add(&mutating->outcomes, failure->entry, code, text);
+        status = entry_outcomes_add(&mutating->outcomes, failure->entry, code,
+                                    has_room ? text : NO_REASON);
     }
     return status;
 }
@@ -159,15 +161,14 @@ static enum status keep_mismatches(struct mutating *mutating)
     char text[SERVER_TEXT_SIZE_MAX];
     size_t size = request->n_entries * (sizeof(struct entry_failure) + sizeof row +
                                         strlen(mutating->on.full_name) + sizeof TYPE_MISMATCH);
-    if (!rpc_call_reserve(mutating->on.call, size)) {
-        return STATUS_NO_MEMORY;
-    }
+    bool has_room = rpc_call_reserve(mutating->on.call, size);
     enum status status = entry_outcomes_reserve(&mutating->outcomes, request->n_entries);
     for (size_t i = 0; i < request->n_entries && status == STATUS_OK; i++) {
         const ProtobufCBinaryData *key = &request->entries[i]->row_key;
         (void)snprintf(text, sizeof text, TYPE_MISMATCH,
                        bytes_printable(bytes_of(key->data, key->len), row), mutating->on.full_name);
-        status = entry_outcomes_add(&mutating->outcomes, i, EDUBBA_INVALID_ARGUMENT, text);
+        status = entry_outcomes_add(&mutating->outcomes, i, EDUBBA_INVALID_ARGUMENT,
+                                    has_room ? text : NO_REASON);
     }
     return status;
 }

@@ -395,7 +395,8 @@ static void watch(struct stream *stream)
     }
 }
 
-/* What a scan keeps of keys and ranges: copies, and bounds made of them. */
+/* What a scan keeps of keys and ranges, copies and bounds made of them, where that is much; else 0:
+ * few are not counted. */
 static uint64_t set_bytes(const Google__Bigtable__V2__RowSet *rows)
 {
     uint64_t size = 0;
@@ -406,14 +407,14 @@ static uint64_t set_bytes(const Google__Bigtable__V2__RowSet *rows)
         struct edubba_bounds bounds = api_convert_range(rows->row_ranges[i]);
         size += KEY_BYTES + 2 * (bounds.start.size + bounds.end.size);
     }
-    return size;
+    return size > SCAN_BYTES ? size : 0;
 }
 
-/* Few need nothing; once, also when the scan is opened anew. */
+/* Once, also when the scan is opened anew. */
 static bool reserve_set(struct stream *stream)
 {
     uint64_t size = set_bytes(stream->request->rows);
-    if (stream->has_reserved_set || size <= SCAN_BYTES) {
+    if (stream->has_reserved_set || size == 0) {
         return true;
     }
     stream->has_reserved_set = rpc_call_reserve(stream->on.call, size);
@@ -552,6 +553,11 @@ static bool check_request(struct rpc_call *call, const Request *request)
                  "Reverse scans are served to clients only that say in their header '%s' that they "
                  "know them",
                  FEATURES_HEADER);
+        return false;
+    }
+    if (set_bytes(request->rows) > rpc_call_reserve_max(call)) { /* there will never be room */
+        rpc_fail(call, EDUBBA_RESOURCE_EXHAUSTED,
+                 "So many keys and ranges take more memory than the gateway has for a request");
         return false;
     }
     return true;

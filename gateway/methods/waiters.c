@@ -71,6 +71,9 @@ enum status waiters_open(uint32_t thread_count, uint32_t queued_max, struct wait
 
 void waiters_close(struct waiters *waiters)
 {
+    if (waiters == NULL) {
+        return;
+    }
     (void)pthread_mutex_lock(&waiters->lock);
     waiters->is_closing = true;
     (void)pthread_cond_broadcast(&waiters->changed);

@@ -24,7 +24,7 @@ struct waiting {
 
 /* Errors: STATUS_NO_MEMORY. */
 enum status waiters_open(uint32_t thread_count, uint32_t queued_max, struct waiters **ret_waiters);
-/* Runs what is queued, then ends. */
+/* Runs what is queued, then ends; NULL is fine. */
 void waiters_close(struct waiters *waiters);
 
 /* False: the queue is full, and run is not called. */

@@ -93,6 +93,7 @@ for json in "$(ebt --json servers)" "$(ebt --json tablets T)" "$(ebt debug bundl
     same "ids are strings" "$(grep -oE '"(server|tablet|table|number|incarnation|cluster|generation)": *[0-9]+' <<<"$json")" ""
     says "there are some" 0 '"(server|tablet|number)": *"[0-9]+"' echo "$json"
 done
+says "who follows ends when nobody reads any more" 0 '' timeout 20 bash -c "$BUILD/client/cli/ebt events follow=true | true; exit \${PIPESTATUS[0]}"
 says "debug bundle" 0 '"stores"' ebt debug bundle
 says "debug bundle is JSON" 0 '' bash -c "$BUILD/client/cli/ebt debug bundle | python3 -m json.tool"
 
@@ -128,8 +129,14 @@ says "import" 0 'rows imported' ebt import COPY "$WORK/T.jsonl"
 same "an exact round trip" "$(ebt --json read COPY)" "$(ebt --json read T)"
 says "import again changes nothing" 0 'rows imported' ebt import COPY "$WORK/T.jsonl"
 same "still exact" "$(ebt --json read COPY)" "$(ebt --json read T)"
+head -n -1 "$WORK/T.jsonl" >"$WORK/cut.jsonl"
+says "an export that was cut is not imported with success" 1 'cut short: its last line is missing' ebt import COPY "$WORK/cut.jsonl"
+same "nor is a number of rows told on stdout" "$(ebt import COPY "$WORK/cut.jsonl" 2>/dev/null)" ""
 printf ',f,\n,x,y\nr1,1,2\nr2,,"a,""b"""\n' >"$WORK/rows.csv"
 says "import csv" 0 '2 rows' ebt import COPY "$WORK/rows.csv"
+printf ',f\n,x\nr3,1\nr4,"open\nr5,1\n' >"$WORK/open.csv"
+says "a quote that is not closed, and where it began" 1 'open.csv:4: a quote is not closed' ebt import COPY "$WORK/open.csv"
+ebt deleterow COPY r3
 same "what came of it" "$(ebt --json lookup COPY r2 | grep -o '"value":".*')" '"value":"a,\"b\""}]}'
 
 # --- samples of a table that is worth cutting -------------------------------------------------

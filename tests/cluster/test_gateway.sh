@@ -197,6 +197,19 @@ at_most "stopping took" $((SECONDS - begun)) 19 s
 wait $writing
 start_server 1 || exit 1
 
+# --- admin calls that wait for a master do not hold up calls for data ----------------------------
+ebt createtable UNOPENED families=f || bad "createtable"
+start_gateway admin_threads=1 "deadline_max=60 s" || exit 1
+kill -STOP "${PIDS[master]}"
+message "$(field 1 projects/edubba/instances/edubba)"
+"$ROOT/tests/gateway/ask.py" "$BIGTABLE_EMULATOR_HOST" $tables/ListTables <"$WORK/message" >"$WORK/listed" & listing=$!
+eventually "the admin call waits" holds_requests
+same "a write to a table that was not opened" "$(status_of google.bigtable.v2.Bigtable/MutateRow "$(field 1 projects/edubba/instances/edubba/tables/UNOPENED)${write#"$table"}")" 0
+same "it did not wait for the admin call" "$(kill -0 $listing && echo "that still waits")" "that still waits"
+kill -CONT "${PIDS[master]}"
+wait $listing
+stop_soft gateway || bad "stopping"
+
 # --- TLS ----------------------------------------------------------------------------------------
 if command -v openssl >/dev/null; then
     start_gateway "${tls[@]}" || exit 1

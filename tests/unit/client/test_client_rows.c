@@ -279,6 +279,39 @@ Test(client_rows, a_deadline_ends_what_is_not_answered_and_only_that)
     fake_cluster_stop(session.fake);
 }
 
+/* Four times as many as go at once, and nobody answers. */
+Test(client_rows, the_call_that_waits_has_one_deadline_however_much_it_sends)
+{
+    enum {
+        ROWS = 4096
+    };
+    static struct edubba_entry entries[ROWS];
+    static struct edubba_error errors[ROWS];
+    struct fake_cluster *fake = fake_cluster_start();
+    struct edubba_options options = default_options(fake);
+    options.in_flight_max = 1000;
+    struct session session = open_with(fake, &options);
+    make_adds(&adds, 0, 1, 1);
+    for (int i = 0; i < ROWS; i++) {
+        entries[i] = adds.entries[0];
+    }
+    SET(session, holds, true);
+    edubba_thread_deadline(DEADLINE_MS);
+    int64_t begun_ns = clock_monotonic_ns();
+    cr_assert_eq(edubba_mutate_rows(session.table, entries, ROWS, errors),
+                 EDUBBA_DEADLINE_EXCEEDED);
+    int64_t took_ms = (clock_monotonic_ns() - begun_ns) / 1000000;
+    cr_assert_lt(took_ms, 2 * DEADLINE_MS, "%lld ms", (long long)took_ms);
+    cr_assert_not_null(strstr(errors[0].text, "the deadline of 3000 ms has passed waiting for "),
+                       "%s", errors[0].text);
+    cr_assert_str_eq(errors[ROWS - 1].text,
+                     "the deadline of 3000 ms has passed before it was sent");
+    fake_release(fake);
+    edubba_table_close(session.table);
+    edubba_client_close(session.client);
+    fake_cluster_stop(fake);
+}
+
 /* --- what callers rely on --------------------------------------------------------------------- */
 
 static void *release_later(void *argument)

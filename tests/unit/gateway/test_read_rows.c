@@ -414,6 +414,9 @@ Test(read_rows, what_a_scan_keeps_of_many_keys_is_counted, .timeout = 600)
     fake_reserve_max = 1000000;
     expect_end(&request, "", EDUBBA_UNAVAILABLE, "No memory");
     fake_reserve_max = UINT64_MAX;
+    fake_request_memory = 1000000;
+    expect_end(&request, "", EDUBBA_RESOURCE_EXHAUSTED, "So many keys");
+    fake_request_memory = UINT64_MAX;
 }
 
 Test(read_rows, a_row_that_never_has_room_is_a_large_row, .timeout = 600)

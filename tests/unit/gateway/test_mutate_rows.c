@@ -1,0 +1,257 @@
+/* MutateRows over a library and an RPC server made up, all on one thread. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "common/base/memory.h"
+#include "data.pb-c.h"
+#include "gateway/methods/mutate_rows.h"
+#include "gateway/methods/table_call.h"
+
+#define ENTRIES_MAX 4
+#define NO_FAMILY \
+    "Error while mutating the row 'r1' (p/i/T) : Requested column family not found: 'g'"
+
+/* --- the library ------------------------------------------------------------------------------ */
+
+static struct {
+    struct open_table *table;
+    struct waiting *waiting; /* to look at the table again */
+    struct edubba_row_failure failures[ENTRIES_MAX];
+    size_t failure_count;
+} fake;
+
+struct open_table *tables_find(struct tables *tables, const char *name)
+{
+    (void)tables, (void)name;
+    return fake.table;
+}
+
+enum edubba_code tables_open(struct tables *tables,
+                             const char *name,
+                             struct open_table **ret_table,
+                             struct edubba_error *error)
+{
+    (void)tables, (void)name, (void)error;
+    *ret_table = fake.table;
+    return EDUBBA_OK;
+}
+
+void table_release(struct open_table *table)
+{
+    (void)table;
+}
+
+void tables_forget_table(struct tables *tables, const struct open_table *table)
+{
+    (void)tables, (void)table;
+}
+
+bool waiters_add(struct waiters *waiters, struct waiting *waiting)
+{
+    (void)waiters;
+    fake.waiting = waiting;
+    return true;
+}
+
+enum edubba_code edubba_submit_rows(struct edubba_table *table,
+                                    const struct edubba_entry *entries,
+                                    size_t entry_count,
+                                    uint32_t deadline_ms,
+                                    edubba_rows_completion completion,
+                                    void *context,
+                                    struct edubba_error *error)
+{
+    const struct edubba_rows_result result = {
+        .entry_count = entry_count,
+        .failures = fake.failures,
+        .failure_count = fake.failure_count,
+    };
+    (void)table, (void)entries, (void)deadline_ms, (void)error;
+    completion(context, &result);
+    return EDUBBA_OK;
+}
+
+/* --- the call --------------------------------------------------------------------------------- */
+
+struct rpc_call {
+    struct arena arena;
+    uint64_t room_bytes; /* to be reserved */
+    enum edubba_code code;
+    size_t entry_count; /* that were told of */
+    int32_t codes[ENTRIES_MAX];
+    char texts[ENTRIES_MAX][256];
+};
+
+struct arena *rpc_call_arena(struct rpc_call *call)
+{
+    return &call->arena;
+}
+
+bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes)
+{
+    return size_bytes <= call->room_bytes;
+}
+
+uint64_t rpc_call_reserve_max(const struct rpc_call *call)
+{
+    return call->room_bytes;
+}
+
+uint32_t rpc_call_patience_ms(const struct rpc_call *call, uint32_t most_ms)
+{
+    (void)call;
+    return most_ms;
+}
+
+struct bytes rpc_call_header(const struct rpc_call *call, const char *name)
+{
+    (void)call, (void)name;
+    return BYTES_EMPTY;
+}
+
+void rpc_call_watch(struct rpc_call *call)
+{
+    (void)call;
+}
+
+void rpc_call_on_cancelled(struct rpc_call *call,
+                           void (*on_cancelled)(void *context),
+                           void *context)
+{
+    (void)call, (void)on_cancelled, (void)context;
+}
+
+bool rpc_call_is_cancelled(const struct rpc_call *call)
+{
+    (void)call;
+    return false;
+}
+
+enum status rpc_send(struct rpc_call *call,
+                     const ProtobufCMessage *message,
+                     void (*on_sent)(void *context),
+                     void *context)
+{
+    (void)call, (void)message, (void)on_sent, (void)context;
+    cr_assert(false, "all outcomes fit one message");
+    return STATUS_NO_MEMORY;
+}
+
+void rpc_answer(struct rpc_call *call, const ProtobufCMessage *message)
+{
+    const Google__Bigtable__V2__MutateRowsResponse
+        *response = (const Google__Bigtable__V2__MutateRowsResponse *)message;
+    for (size_t i = 0; i < response->n_entries; i++) {
+        cr_assert_eq(response->entries[i]->index, (int64_t)i);
+        call->codes[i] = response->entries[i]->status->code;
+        (void)snprintf(call->texts[i], sizeof call->texts[i], "%s",
+                       response->entries[i]->status->message);
+    }
+    call->entry_count = response->n_entries;
+}
+
+void rpc_finish(struct rpc_call *call, const struct rpc_status *status)
+{
+    call->code = status->code;
+}
+
+void rpc_finish_ok(struct rpc_call *call)
+{
+    (void)call;
+}
+
+void rpc_fail(struct rpc_call *call, enum edubba_code code, const char *format, ...)
+{
+    (void)format;
+    call->code = code;
+}
+
+/* Two rows: a cell of each. */
+static void run(struct rpc_call *call, const char *family, enum edubba_aggregate aggregate)
+{
+    static char table[] = "projects/p/instances/i/tables/T";
+    static char name[] = "f";
+    struct gateway gateway = {
+        .home = {bytes_of_text("edubba"), bytes_of_text("edubba")},
+        .deadline_max_ms = 1000,
+    };
+    const struct edubba_family known = {.name = family, .aggregate = aggregate};
+    Google__Bigtable__V2__Mutation__SetCell cell;
+    Google__Bigtable__V2__Mutation mutation;
+    Google__Bigtable__V2__Mutation *mutations[] = {&mutation};
+    Google__Bigtable__V2__MutateRowsRequest__Entry entry;
+    Google__Bigtable__V2__MutateRowsRequest__Entry *entries[] = {&entry, &entry};
+    Google__Bigtable__V2__MutateRowsRequest request;
+    google__bigtable__v2__mutation__set_cell__init(&cell);
+    google__bigtable__v2__mutation__init(&mutation);
+    google__bigtable__v2__mutate_rows_request__entry__init(&entry);
+    google__bigtable__v2__mutate_rows_request__init(&request);
+    cell.family_name = name;
+    mutation.mutation_case = GOOGLE__BIGTABLE__V2__MUTATION__MUTATION_SET_CELL;
+    mutation.set_cell = &cell;
+    entry.mutations = mutations;
+    entry.n_mutations = 1;
+    request.table_name = table;
+    request.entries = entries;
+    request.n_entries = 2;
+    fake.table = memory_allocate_zeroed(1, sizeof *fake.table + 8);
+    fake.table->asked_ns = INT64_MAX; /* it is as it is now, whoever asks */
+    cr_assert_eq(family_types_init(&fake.table->families, &known, 1), STATUS_OK);
+    arena_init(&call->arena, 4096, SIZE_MAX);
+    gateway.questions = questions_create(NULL, &gateway, 1000);
+    mutate_rows(&gateway, call, &request.base);
+    if (fake.waiting != NULL) {
+        fake.waiting->run(fake.waiting);
+        fake.waiting = NULL;
+    }
+    questions_destroy(gateway.questions);
+    arena_deinit(&call->arena);
+    family_types_deinit(&fake.table->families);
+    memory_free(fake.table);
+}
+
+Test(mutate_rows, each_entry_is_told_how_it_ended_and_why)
+{
+    struct rpc_call call = {.room_bytes = 4096};
+    fake.failures[0] = (struct edubba_row_failure){1, EDUBBA_NOT_FOUND, NO_FAMILY};
+    fake.failure_count = 1;
+    run(&call, "f", EDUBBA_PLAIN);
+    cr_assert_eq(call.entry_count, 2);
+    cr_assert_eq(call.codes[0], EDUBBA_OK);
+    cr_assert_eq(call.codes[1], EDUBBA_NOT_FOUND);
+    cr_assert_not_null(strstr(call.texts[1], "'r1' (projects/p/instances/i/tables/T)"), "%s",
+                       call.texts[1]);
+}
+
+/* The first entry is done, and would be done again if the call failed as a whole. */
+Test(mutate_rows, without_room_for_reasons_each_entry_is_told_how_it_ended)
+{
+    struct rpc_call call = {.room_bytes = 16};
+    fake.failures[0] = (struct edubba_row_failure){1, EDUBBA_NOT_FOUND, NO_FAMILY};
+    fake.failure_count = 1;
+    run(&call, "f", EDUBBA_PLAIN);
+    cr_assert_eq(call.code, EDUBBA_OK, "the call does not fail");
+    cr_assert_eq(call.entry_count, 2);
+    cr_assert_eq(call.codes[0], EDUBBA_OK);
+    cr_assert_eq(call.codes[1], EDUBBA_NOT_FOUND);
+    cr_assert_str_eq(call.texts[1], "The gateway has no memory for the reason");
+}
+
+Test(mutate_rows, what_does_not_go_with_its_family_is_refused_with_room_or_without)
+{
+    struct rpc_call roomy = {.room_bytes = 65536};
+    struct rpc_call full = {.room_bytes = 16};
+    run(&roomy, "f", EDUBBA_INTSUM);
+    run(&full, "f", EDUBBA_INTSUM);
+    cr_assert_eq(roomy.entry_count, 2);
+    cr_assert_eq(full.entry_count, 2);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(roomy.codes[i], EDUBBA_INVALID_ARGUMENT);
+        cr_assert_not_null(strstr(roomy.texts[i], "Column family type mismatch"), "%s",
+                           roomy.texts[i]);
+        cr_assert_eq(full.codes[i], EDUBBA_INVALID_ARGUMENT);
+    }
+}
