@@ -103,6 +103,7 @@ same "a master that restarts is waited for" "$status $(<"$WORK/waited")" "0 T"
 grep -q "^ebt: waiting, for 5 s at most (--timeout): .*127.0.0.1:$PORT: Connection refused" "$WORK/waiting" && ok || bad "what is waited for is not said: $(<"$WORK/waiting")"
 
 # --- what a call waits for is said, once, and again where it fails ----------------------------------
+await "its server is back" 60 eval 'ebt --json servers | grep -q "\"alive\":true"'
 ebt --timeout 4 createtable MORE families=f replicas=3 >"$WORK/waited" 2>&1
 reason="3 replicas need healthy stores on 3 .*: of 1 that are alive 0 have one. Start more, or ask for fewer replicas"
 grep -qE "^ebt: waiting, for 4 s at most \(--timeout\): $reason" "$WORK/waited" && [[ $(grep -c waiting, "$WORK/waited") == 1 ]] && ok || bad "too few servers: $(<"$WORK/waited")"
