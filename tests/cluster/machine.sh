@@ -44,7 +44,7 @@ machine_pulse() {
 
 machine_watch() {
     if [[ -z $(pid_of pulse) ]]; then
-        machine_pulse >"$WORK/pulse" 2>/dev/null &
+        machine_pulse >>"$WORK/pulse" 2>/dev/null & # appended to: each watch empties it
         PIDS[pulse]=$!
     fi
     : >"$WORK/pulse"

@@ -49,4 +49,19 @@ kill -STOP "$(pid_of pulse)"
 sleep 1
 kill -CONT "$(pid_of pulse)"
 await "that all stood still is seen" 60 machine_was_elsewhere
+
+# And by who watches once more: of two times that all stood still the longer one, which came first.
+# still_for SECONDS: until it is noted
+still_for() {
+    local before
+    before=$(wc -l <"$WORK/pulse")
+    kill -STOP "$(pid_of pulse)"
+    sleep "$1"
+    kill -CONT "$(pid_of pulse)"
+    await "that all stood still for $1 s is noted" 60 eval "((\$(wc -l <'$WORK/pulse') > $before))"
+}
+machine_watch
+still_for 1
+still_for 0.4
+same "the longest counts, the first of them, too" "$(machine_was_elsewhere && echo elsewhere)" elsewhere
 finish
