@@ -86,7 +86,7 @@ says "one master in the list is enough" 0 "127.0.0.1:$((PORT + 1))" ebt --master
 start_server 2 "masters=tcp://127.0.0.1:$((PORT + 20 + active % 3 + 1))" || exit 1
 for _ in $(seq 1200); do [[ $(ebt --json servers | grep -c '"alive":true') == 2 ]] && break; sleep 0.05; done
 same "for a tablet server too" "$(ebt --json servers | grep -c '"alive":true')" 2
-says "health of one that stands by" 0 "ok" curl -s --max-time 2 "http://127.0.0.1:$((PORT + 120 + active % 3 + 1))/health"
+says "health of one that stands by" 0 "ok" curl -s --max-time 60 "http://127.0.0.1:$((PORT + 120 + active % 3 + 1))/health"
 
 # --- kill -9 of the active master ---------------------------------------------------------------------------------
 start_client 600
@@ -146,6 +146,7 @@ end_client
 start_client 600
 active=$(active_master)
 leader=$(etcd_leader)
+seen=$(grep -ac '^gap' "$WORK/client.out")
 kill -KILL "${PIDS[etcd$leader]}" "${PIDS[master$active]}"
 wait "${PIDS[etcd$leader]}" "${PIDS[master$active]}" 2>/dev/null
 both=$(took)
