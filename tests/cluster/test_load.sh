@@ -12,10 +12,10 @@ field() { tail -n 1 "$WORK/report" | grep -oE "\"$1\":[0-9.]+" | head -n 1 | cut
 report() { load "$@" --format json >"$WORK/report" 2>"$WORK/errors"; }
 # Has a run with --interval told of operations?  (In its first interval there need not be any: a sync may take seconds.)
 has_told() { grep -qE '[1-9][0-9]* operations/s|"operations":[1-9]' "$WORK/report"; }
-# during COMMAND...: beside the next run that has --interval, once it has done something.
+# during COMMAND...: beside the next run that has --interval, once it has done something; or a minute later, if it never does.
 during() {
     : >"$WORK/report"
-    { until has_told; do sleep 0.02; done; "$@"; } 2>/dev/null &
+    { for _ in $(seq 3000); do has_told && break; sleep 0.02; done; "$@"; } 2>/dev/null &
 }
 
 # --- every workload -----------------------------------------------------------------------------
@@ -242,8 +242,11 @@ at_most "which is not waited for:" $((SECONDS - begun)) 24 s
 
 # --- errors are counted, an outage is seen ------------------------------------------------------------------
 outage() { kill_hard server1; kill_hard server2; }
+# Whoever has just been started serves only when what is in its log is read, and a sync was done: a run of little time comes then.
+serves() { ebt count P-write && ebt count LOAD; } >/dev/null 2>&1
+start_servers() { start_server 1; start_server 2 "$@"; await "the servers serve" 120 serves; }
 during outage >/dev/null
-report write --table P-write --duration 5 --timeout 0.5 --interval 0.2; status=$?
+report write --table P-write --duration 5 --timeout 2 --interval 0.2; status=$?
 wait $!
 same "an outage is no failure of the generator" $status 0
 grep -q 'DEADLINE_EXCEEDED' "$WORK/report" && ok || bad "deadlines are counted by code: $(cat "$WORK/report" | head -c 400)"
@@ -255,29 +258,30 @@ says_again "servers that nobody can connect to" 1 'client 1 of 1 could not conne
 begun=$SECONDS
 same "an interrupt quits at once while no server is there" "$(interrupt 1 20 --timeout 30)" 130
 at_most "and does not wait:" $((SECONDS - begun)) 24 s
-start_server 1; start_server 2
+start_servers
 kill -STOP "$(pid_of server1)" "$(pid_of server2)"
 says "a server from which nothing comes" 1 'client 1 of 1 could not connect: the deadline of [0-9]+ ms has passed waiting for tcp://127.0.0.1:[0-9]+' \
     load write --table P-write --timeout 0.5 --duration 60
 kill -CONT "$(pid_of server1)" "$(pid_of server2)"
+await "they serve again" 120 serves
 during outage >/dev/null
 says "--fail-on-errors" 1 'fail-on-errors: some operations failed; the first error: ' \
-    bash -c "'$LOAD' --quiet write --table P-write --duration 5 --timeout 0.5 --interval 0.2 --fail-on-errors --output '$WORK/report'"
+    bash -c "'$LOAD' --quiet write --table P-write --duration 5 --timeout 2 --interval 0.2 --fail-on-errors --output '$WORK/report'"
 wait $!
 unset "PIDS[server1]" "PIDS[server2]"
-start_server 1; start_server 2
+start_servers
 during outage >/dev/null
 says "sums that cannot be read hide no figures" 1 'operations  [1-9].*sums could not be read' \
-    bash -c "'$LOAD' --quiet add --verify --duration 5 --timeout 0.5 --interval 0.2 --output '$WORK/report' 2>&1; s=\$?; tail -n 30 '$WORK/report' | tr '\n' ' '; exit \$s"
+    bash -c "'$LOAD' --quiet add --verify --duration 5 --timeout 2 --interval 0.2 --output '$WORK/report' 2>&1; s=\$?; tail -n 30 '$WORK/report' | tr '\n' ' '; exit \$s"
 wait $!
 unset "PIDS[server1]" "PIDS[server2]"
-start_server 1; start_server 2
+start_servers
 during outage >/dev/null
 says "what is waited for in the middle" 0 "nothing has been answered for [0-9]+ s, and [0-9]+ requests wait .*127.0.0.1:[0-9]+ does not answer: " \
     "$LOAD" write --table P-write --duration 5 --timeout 8 --interval 0.2 --output "$WORK/report"
 wait $!
 unset "PIDS[server1]" "PIDS[server2]"
-start_server 1; start_server 2 connections_max=16
+start_servers connections_max=16
 says_again "a server that takes no more clients" 1 'client [0-9]+ of 40 could not connect: .*connections_max = 16' \
     load run read --table P-read --records 300 --clients 40 --timeout 8 # longer than it takes to displace who is idle
 says "drop" 0 '' load drop
