@@ -64,7 +64,7 @@ for ((round = 1; round <= rounds; round++)); do
     for _ in $(seq 600); do grep -q ready "$WORK/gaps" && break; sleep 0.1; done
     mark_logs
     led_by $drained >"$WORK/led" # after that: a new table's tablets are spread until a moment ago
-    says "drain server $drained" 0 'is drained' ebt --timeout 120 drain "127.0.0.1:$((PORT + drained))"
+    says "drain server $drained" 0 'is drained' ebt --timeout 300 drain "127.0.0.1:$((PORT + drained))"
     sleep 0.5
     kill -TERM $client
     if wait $client; then ok; else bad "the client: $(grep FAILED "$WORK/gaps")"; fi

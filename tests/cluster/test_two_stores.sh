@@ -52,7 +52,7 @@ start 3
 # Written to, and both have it: else who was just started may be waited for a minute (rule 21), as nobody has borne it out.
 # (It may be removed meanwhile, and come back: that it died is known a moment later only.)
 versions() { ebt tablets many | awk '/^[0-9]/ { print $1, $5 }'; }
-for _ in 1 2 3 4 5; do
+for _ in {1..10}; do
     await "they have so after a restart" $WHOLE_SECONDS settled
     before=$(versions)
     write_all
