@@ -3,6 +3,7 @@
 #   machine_watch                    from here on
 #   machine_was_elsewhere            since then somebody else had more than MACHINE_OTHERS_PERCENT of the processors, or all of
 #                                    it stood still for longer than MACHINE_STILL_MS; says so in MACHINE_WHY
+#   machine_still_ms                 how long all of it stood still since then, at a time, at most
 #   at_most WHAT GOT LIMIT [UNIT]    ok, or bad; where it is over the limit and the machine was elsewhere, neither: that is told,
 #                                    and counts as skipped.  Milliseconds, where nothing is said
 #
@@ -51,14 +52,16 @@ machine_watch() {
     MACHINE_BEGUN=$(machine_ticks)
 }
 
+# The longest time since then that nobody was let run, in milliseconds.
+machine_still_ms() { sort -n "$WORK/pulse" | awk 'END { print $1 + 0 }'; }
 machine_was_elsewhere() {
     local all busy ours all_now busy_now ours_now others still
     read -r all busy ours <<<"$MACHINE_BEGUN"
     read -r all_now busy_now ours_now < <(machine_ticks)
     others=$((100 * (busy_now - busy - (ours_now - ours)) / (all_now > all ? all_now - all : 1)))
-    still=$(sort -n "$WORK/pulse" | tail -n 1)
-    MACHINE_WHY="others had $others % of the processors, and for ${still:-0} ms nobody was let run"
-    ((others > MACHINE_OTHERS_PERCENT || ${still:-0} > MACHINE_STILL_MS))
+    still=$(machine_still_ms)
+    MACHINE_WHY="others had $others % of the processors, and for $still ms nobody was let run"
+    ((others > MACHINE_OTHERS_PERCENT || still > MACHINE_STILL_MS))
 }
 
 at_most() {

@@ -76,6 +76,7 @@ load_end() {
     EDUBBA_MASTERS=$CLIENT_MASTERS on 0 "$FAULTS_BUILD/history_load" "$TABLE" "$HISTORY/final" final $KEYS 60 >"$HISTORY/final.out" 2>&1 ||
         bad "$TABLE: the last reading: $(tail -n 2 "$HISTORY/final.out")"
     machine_was_elsewhere && set -- "$@" --elsewhere "$MACHINE_WHY" # gaps then say nothing of us
+    set -- "$@" --still-ms "$(machine_still_ms)"
     "$(dirname "${BASH_SOURCE[0]}")/check_history.py" "$@" "${files[@]}" "$HISTORY/final" >"$out" 2>&1 || status=$?
     grep -vE '^[0-9]+ passed' "$out" | sed 's/^/    /'
     SKIPPED=$((SKIPPED + $(grep -c '^skipped: ' "$out")))
