@@ -17,7 +17,8 @@ Ends with "N passed, N failed".  What is checked, each by its name in a failure:
     torn      a read shows all of a change or nothing of it
     refused   no change ended with an error that says that it was not made, but with what --may-refuse names;
               with --all-ok, none with any error, and no read either; but reads whose deadline passed are told in a
-              line of their own ("skipped: ..."), and not judged, where all stood still for half of it (--still-ms)
+              line of their own ("skipped: ..."), and not judged, where the machine or its disk stood still for half of it
+              (--still-ms)
     missing   each row could be read in the end
     void      at least so many operations were acknowledged, else the run shows nothing
     service   each key is written again so soon after "healed"
@@ -235,7 +236,7 @@ def main():
         verdict.expect(outcome in allowed, "refused", outcome, f"{count} changes")
     for outcome, count in failed_reads.items() if options.all_ok else ():
         if outcome == "DEADLINE_EXCEEDED" and options.still_ms >= READ_DEADLINE_MS / 2:
-            print(f"skipped: refused: {outcome}: {count} reads, and says nothing: for {options.still_ms} ms nobody was let run")
+            print(f"skipped: refused: {outcome}: {count} reads, and says nothing: the machine, or its disk, stood still for {options.still_ms} ms")
         else:
             verdict.expect(False, "refused", outcome, f"{count} reads")
     verdict.expect(outcomes["OK"] >= options.at_least, "void", "all",
