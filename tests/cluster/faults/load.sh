@@ -42,7 +42,7 @@ load_begin() {
     ebt createtable "$TABLE" "families=p,s::intsum" ${SPLITS:+"splits=$SPLITS"} || { bad "$1: createtable"; return 1; }
     load_start 0 writes write 0
     for ((host = 0; host <= HOSTS_MAX; host++)); do load_start $host "reads$host" read 2; done
-    loads_ready || return 1
+    loads_ready && wait_whole || return 1 # else a change of a new table is under way when the fault comes
     machine_watch
     sleep 1
 }
