@@ -64,6 +64,7 @@ same "nothing is lost or doubled" "$(sum)" "$adds"
 kill_hard "server$twin"
 
 # --- whoever leads dies: the copy has all of it --------------------------------------------------------
+await "three copies before it" $WHOLE_SECONDS whole
 kill_hard "server$(leader)"
 add 1 # another leads; tried once: of one that was given up it would not be known whether it was done
 same "all of it is there" "$(sum)" "$adds"
