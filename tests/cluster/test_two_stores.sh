@@ -43,6 +43,7 @@ write_all
 
 says "drain" 0 'it may be stopped for good' ebt --timeout 100 drain "$(address 3)"
 says "its end" 0 'takes replicas again' ebt drain "$(address 3)" --undo
+await "all have two copies before another is lost" $WHOLE_SECONDS whole
 kill_hard server2
 await "all have two copies again" $WHOLE_SECONDS without_2
 same "a tablet has two copies on one server, in two stores" "$beside" yes
