@@ -29,7 +29,7 @@
 #define STEP_US    50      /* of the histogram that the median is read from */
 #define STEPS      20000   /* up to a second */
 #define TICK_NS    2000000 /* how often the main thread looks, and each row is read */
-#define PATIENCE_S 60
+#define PATIENCE_S 300
 
 struct lane {
     const char *row;

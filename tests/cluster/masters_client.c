@@ -24,7 +24,9 @@
 #include <string.h>
 #include <time.h>
 
-#define GAP_MS 300
+#define GAP_MS          300
+#define PUT_DEADLINE_MS 3000  /* who asks a master that stands still waits for so long */
+#define ROW_DEADLINE_MS 60000 /* longer than any sync: how long a row took is told in the end */
 
 static const char DOCUMENT[] = "test/counter";
 static atomic_bool ending;
@@ -175,7 +177,7 @@ int main(int argument_count, char **arguments)
         fprintf(stderr, "usage: masters_client TABLE FAMILY SECONDS\n");
         return 2;
     }
-    options.deadline_ms = 3000; /* who asks a master that stands still waits for so long */
+    options.deadline_ms = ROW_DEADLINE_MS;
     place.family = arguments[2];
     (void)signal(SIGTERM, on_signal);
     if (edubba_client_open(&options, &client, &error) != EDUBBA_OK ||
@@ -184,6 +186,7 @@ int main(int argument_count, char **arguments)
         printf("FAILED: %s\n", error.text);
         return 1;
     }
+    edubba_thread_deadline(PUT_DEADLINE_MS);
     double end_ms = now_ms() + strtod(arguments[3], NULL) * 1000;
     uint64_t puts = change_catalog(client, end_ms);
     atomic_store(&ending, true);

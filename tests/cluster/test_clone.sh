@@ -38,7 +38,7 @@ start_server 4 "${settings[@]}" || exit 1
 await "the copy is refused" 60 logged server4 "must end if its folder is a copy"
 # (Where the machine gives a member no processor for so long that the others remove it, that changes the version, too, and says
 # nothing of the copy: then once more.)
-for _ in 1 2 3; do
+for _ in {1..8}; do
     before=$(version)
     for _ in $(seq 8); do
         add 2
@@ -64,6 +64,7 @@ same "nothing is lost or doubled" "$(sum)" "$adds"
 kill_hard "server$twin"
 
 # --- whoever leads dies: the copy has all of it --------------------------------------------------------
+await "three copies before it" $WHOLE_SECONDS whole
 kill_hard "server$(leader)"
 add 1 # another leads; tried once: of one that was given up it would not be known whether it was done
 same "all of it is there" "$(sum)" "$adds"

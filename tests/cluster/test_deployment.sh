@@ -74,7 +74,8 @@ same "the page has a table to make and a row to set" "${#commands[@]}" 2
 for command in "${commands[@]}"; do
     eval "says 'ebt ${command%% *}, as the page has it' 0 '' ebt $command"
 done
-says "three copies, as the masters' file says" 0 '3/3' ebt tablets METRIC
+has_three_copies() { ebt tablets METRIC | grep -q 3/3; }
+await "three copies, as the masters' file says" $WHOLE_SECONDS has_three_copies
 well 90 || bad "ebt status complains of a table of three copies"
 
 for name in etcd master tabletserver; do kill_hard "${name}1"; done

@@ -112,7 +112,7 @@ if stop_soft early; then ok; else bad "stopped with nothing to do: exit $?"; fi
 
 # --- calls ------------------------------------------------------------------------------------
 start_gateway "log.format=json" || exit 1
-says "a gateway's port is no master's" 1 'does not speak this protocol' timeout 20 "$BUILD/client/cli/ebt" --masters "tcp://$BIGTABLE_EMULATOR_HOST" ls
+says "a gateway's port is no master's" 1 'does not speak this protocol' timeout 60 "$BUILD/client/cli/ebt" --masters "tcp://$BIGTABLE_EMULATOR_HOST" ls
 ebt createtable T families=f || bad "createtable"
 same "health" "$(call grpc.health.v1.Health/Check '')" "0 0801"
 same "health of a service" "$(call grpc.health.v1.Health/Check "$(field 1 google.bigtable.v2.Bigtable)")" "0 0801"

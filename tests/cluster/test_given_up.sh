@@ -16,9 +16,10 @@ set_rows() { # PREFIX COUNT
     local i
     for ((i = 0; i < $2; i++)); do ebt --timeout 60 set "$table" "$1$i" f:x=$i >/dev/null || bad "a write failed: $1$i"; done
 }
-# Of this table: those of before have nobody either, and sooner.  And it is known of its members that they are gone, and of
-# the copy that is left that it is there: else one that is gone would be chosen.
-is_lost() { ebt recover "$table" 2>/dev/null | grep -q "nobody has led it .* do not count"; }
+# Of this table: those of before have nobody either, and sooner.  And it is known of its members that they are gone, also of
+# one that was removed before it died, and of the copy that is left that it is there: else one that is gone would be chosen.
+alone() { [[ $(ebt --json servers | grep -c '"alive":true') == 1 ]]; }
+is_lost() { alone && ebt recover "$table" 2>/dev/null | grep -q "nobody has led it .* do not count"; }
 
 # give_up MIN_IN_SYNC WRITES: so many, before the two come back
 give_up() {

@@ -61,10 +61,10 @@ for ((round = 1; round <= rounds; round++)); do
     drained=$(((round - 1) % 3 + 1))
     "$BUILD/tests/cluster/gap_client" T n a "${LETTERS[@]}" >"$WORK/gaps" & client=$!
     PIDS[client]=$client
-    for _ in $(seq 600); do grep -q ready "$WORK/gaps" && break; sleep 0.1; done
+    await "all rows are written to" 310 grep -q ready "$WORK/gaps"
     mark_logs
     led_by $drained >"$WORK/led" # after that: a new table's tablets are spread until a moment ago
-    says "drain server $drained" 0 'is drained' ebt --timeout 120 drain "127.0.0.1:$((PORT + drained))"
+    says "drain server $drained" 0 'is drained' ebt --timeout 300 drain "127.0.0.1:$((PORT + drained))"
     sleep 0.5
     kill -TERM $client
     if wait $client; then ok; else bad "the client: $(grep FAILED "$WORK/gaps")"; fi

@@ -45,7 +45,7 @@ exports_all_of_the_header() {
 has_soname() { readelf -d "$library" | grep -q 'SONAME.*\[libedubba.so.0\]'; }
 says_usage() { LD_LIBRARY_PATH=$libraries "$1" | grep -q '^usage: example TABLE'; }
 fails_without_cluster() {
-    EDUBBA_MASTERS=tcp://127.0.0.1:1 LD_LIBRARY_PATH=$libraries timeout 30 "$1" T 2>&1 | tee /dev/stderr |
+    EDUBBA_MASTERS=tcp://127.0.0.1:1 LD_LIBRARY_PATH=$libraries timeout 120 "$1" T 2>&1 | tee /dev/stderr |
         grep -q 'UNAVAILABLE: .*tcp://127.0.0.1:1'
 }
 build_by_pkg_config() {
@@ -109,8 +109,8 @@ example_runs() {
     local ebt=$build/client/cli/ebt
     for _ in $(seq 600); do "$ebt" servers 2>/dev/null | grep -q 'tcp://' && break; sleep 0.05; done
     "$ebt" createtable visits 'families=cf,sum:never:intsum' || return 1
-    LD_LIBRARY_PATH=$libraries timeout 30 "$work/by_cmake/example" visits &&
-        LD_LIBRARY_PATH=$libraries timeout 30 "$work/by_pkg_config" visits | tee /dev/stderr >"$work/said"
+    LD_LIBRARY_PATH=$libraries timeout 120 "$work/by_cmake/example" visits &&
+        LD_LIBRARY_PATH=$libraries timeout 120 "$work/by_pkg_config" visits | tee /dev/stderr >"$work/said"
     # A plain cell of 8 bytes is no number: the family says what is one.
     grep -qx 'sum:visits = 2' "$work/said" && grep -qx 'cf:greeting = welcome!' "$work/said"
 }

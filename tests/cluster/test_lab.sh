@@ -19,9 +19,18 @@ SECONDS_OF_WRITES=${SECONDS_OF_WRITES:-1}
 # --- every experiment ---------------------------------------------------------------------------
 experiments=$("$LOAD" lab --list | cut -d' ' -f1)
 same "their names" "$(echo $experiments)" "battery quote metric columns sensor balloon donations celebrity garden games"
+# What a verdict says of shares and of rows that grow takes so many writes: where a sync took all of the time, once more, longer.
+# So too where the machine stood still for so long that a server counted as gone.
+has_written() { python3 -c '
+import json, sys
+result = json.load(open(sys.argv[1]))
+sys.exit(len(result["servers"]) < 3 or any(v["write"]["operations"] < 500 for v in result["variants"]))' "$WORK/$1.json"; }
 for name in $experiments; do
-    lab "$name" --duration "$SECONDS_OF_WRITES" --records 4000 --json "$WORK/$name.json" --html "$WORK/$name.html" >"$WORK/$name.text" 2>"$WORK/errors" ||
-        bad "lab $name: $(cat "$WORK/errors" "$WORK/$name.text" | head -c 600)"
+    for times in 1 4 8; do
+        lab "$name" --duration $((SECONDS_OF_WRITES * times)) --records 4000 --json "$WORK/$name.json" --html "$WORK/$name.html" >"$WORK/$name.text" 2>"$WORK/errors" ||
+            { bad "lab $name: $(cat "$WORK/errors" "$WORK/$name.text" | head -c 600)"; break; }
+        has_written "$name" && break
+    done
     same "nothing is said beside the report of $name" "$(cat "$WORK/errors")" ""
 done
 same "no table is left" "$(ebt ls | grep -c '^LAB_')" 0

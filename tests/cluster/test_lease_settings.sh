@@ -30,7 +30,7 @@ leads=$(ebt tablets T | grep -c "^[0-9].*:$((PORT + 3)) ")
 same "it leads some, and serves them" "$((leads > 0))" 1
 # Where the machine gives a server no processor for longer than a lease, or its disk none for a sync, members are removed and
 # come back, and nothing is shown: then once more.
-for _ in 1 2 3; do
+for _ in {1..8}; do
     before=$(versions)
     sleep 5
     whole && [[ $(versions) == "$before" ]] && break

@@ -10,10 +10,12 @@ load() { "$LOAD" --quiet "$@"; }
 field() { tail -n 1 "$WORK/report" | grep -oE "\"$1\":[0-9.]+" | head -n 1 | cut -d: -f2; }
 # report ARGUMENTS...: run, with the report kept as JSON
 report() { load "$@" --format json >"$WORK/report" 2>"$WORK/errors"; }
-# during COMMAND...: beside the next run that has --interval, once it has told of its first.
+# Has a run with --interval told of operations?  (In its first interval there need not be any: a sync may take seconds.)
+has_told() { grep -qE '[1-9][0-9]* operations/s|"operations":[1-9]' "$WORK/report"; }
+# during COMMAND...: beside the next run that has --interval, once it has done something; or a minute later, if it never does.
 during() {
     : >"$WORK/report"
-    { until [[ -s $WORK/report ]]; do sleep 0.02; done; "$@"; } 2>/dev/null &
+    { for _ in $(seq 3000); do has_told && break; sleep 0.02; done; "$@"; } 2>/dev/null &
 }
 
 # --- every workload -----------------------------------------------------------------------------
@@ -82,10 +84,16 @@ ebt set P-read 0000000000000123 data:field0=altered
 says "an altered row, scanned" 1 '1 of 300 values are WRONG' load run scan --table P-read --records 300 --verify
 says "an altered row, read" 1 'are WRONG' load run sequential-read --table P-read --records 300 --verify
 says "an altered row, not looked at" 0 '' load run scan --table P-read --records 300
-during ebt addtocell LOAD 'sum#000000000000' sum:n=1@0
-says "somebody else's addition" 1 'WRONG: sum#000000000000 has grown by' \
-    bash -c "set -o pipefail; '$LOAD' --quiet add --duration 5 --interval 0.1 --verify --output '$WORK/report'; s=\$?; cat '$WORK/report'; exit \$s"
-wait $!
+# (It may come too late, when the sums have been read for the last time.)
+added_meanwhile() {
+    local status=0
+    during ebt addtocell LOAD 'sum#000000000000' sum:n=1@0
+    load add --duration 5 --interval 0.1 --verify --output "$WORK/report" || status=$?
+    wait $!
+    cat "$WORK/report"
+    return $status
+}
+says_again "somebody else's addition" 1 'WRONG: sum#000000000000 has grown by' added_meanwhile
 
 # --- what it refuses ------------------------------------------------------------------------------------
 ebt createtable OTHER families=data,precious; ebt set OTHER 0000000000000001 precious:v=1
@@ -160,10 +168,18 @@ says "a full disk, at the first interval" 1 'report could not be written: No spa
 says "a full disk, by name" 1 'report could not be written: No space' load write --operations 10 --output /dev/full
 says "no stdout" 1 'report cannot be written: Bad file' bash -c "'$LOAD' write --quiet --operations 10 >&-"
 says "help on a full disk" 1 'No space' bash -c "'$LOAD' help >/dev/full"
-load write --table GOES --operations 10 >"$WORK/report"
-(sleep 1.5; ebt deletetable GOES) & pid=$!
-says "not one operation succeeds" 1 'not one operation succeeded; the first error' load write --table GOES --timeout 1 --warmup 6 --duration 0.5
-wait $pid
+# Once its table is written to, and while it still warms up.  (The table may go too late.)
+goes() { for _ in $(seq 600); do (($(ebt count GOES) > 10)) && break; sleep 0.05; done; ebt deletetable GOES; }
+deleted_meanwhile() {
+    local status=0
+    load drop --table GOES >"$WORK/report" 2>&1
+    load write --table GOES --operations 10 >"$WORK/report" || return
+    goes &
+    load write --table GOES --timeout 1 --warmup 6 --duration 0.5 || status=$?
+    wait $!
+    return $status
+}
+says_again "not one operation succeeds" 1 'not one operation succeeded; the first error' deleted_meanwhile
 files() { (ulimit -n 64; load "$@"); }
 says "too few open files" 1 'need about 232 open files.*ulimit -n' files write --clients 200 --operations 10
 machine_watch
@@ -184,14 +200,14 @@ both() {
 for i in 1 2 3 4 5; do both "two that make one table" write --table "BOTH$i" --operations 10; done
 
 # --- Ctrl-C -----------------------------------------------------------------------------------------------
-# interrupt TIMES LOOKS ARGUMENTS...: SIGINT (or $SIGNAL) so often to a run that has told of an interval, or has been
+# interrupt TIMES LOOKS ARGUMENTS...: SIGINT (or $SIGNAL) so often to a run that has done something, or has been
 # looked at so often; prints its status.  PAUSE: seconds after each; FREEZE=1: its servers stop answering before.
 interrupt() {
     local times=$1 limit=$2 status=0 pid i
     shift 2
     : >"$WORK/report"
     "$LOAD" write --duration 60 --interval 0.2 "$@" >"$WORK/report" 2>&1 & pid=$!
-    for ((i = 0; i < limit; i++)); do [[ -s $WORK/report ]] && break; sleep 0.05; done
+    for ((i = 0; i < limit; i++)); do has_told && break; sleep 0.05; done
     [[ -z ${FREEZE:-} ]] || kill -STOP "$(pid_of server1)" "$(pid_of server2)"
     for ((; times > 0; times--)); do kill -"${SIGNAL:-INT}" "$pid"; sleep "${PAUSE:-0.7}"; done
     wait "$pid" || status=$?
@@ -226,8 +242,11 @@ at_most "which is not waited for:" $((SECONDS - begun)) 24 s
 
 # --- errors are counted, an outage is seen ------------------------------------------------------------------
 outage() { kill_hard server1; kill_hard server2; }
+# Whoever has just been started serves only when what is in its log is read, and a sync was done: a run of little time comes then.
+serves() { ebt count P-write && ebt count LOAD; } >/dev/null 2>&1
+start_servers() { start_server 1; start_server 2 "$@"; await "the servers serve" 120 serves; }
 during outage >/dev/null
-report write --table P-write --duration 5 --timeout 0.5 --interval 0.2; status=$?
+report write --table P-write --duration 5 --timeout 2 --interval 0.2; status=$?
 wait $!
 same "an outage is no failure of the generator" $status 0
 grep -q 'DEADLINE_EXCEEDED' "$WORK/report" && ok || bad "deadlines are counted by code: $(cat "$WORK/report" | head -c 400)"
@@ -239,30 +258,31 @@ says_again "servers that nobody can connect to" 1 'client 1 of 1 could not conne
 begun=$SECONDS
 same "an interrupt quits at once while no server is there" "$(interrupt 1 20 --timeout 30)" 130
 at_most "and does not wait:" $((SECONDS - begun)) 24 s
-start_server 1; start_server 2
+start_servers
 kill -STOP "$(pid_of server1)" "$(pid_of server2)"
 says "a server from which nothing comes" 1 'client 1 of 1 could not connect: the deadline of [0-9]+ ms has passed waiting for tcp://127.0.0.1:[0-9]+' \
     load write --table P-write --timeout 0.5 --duration 60
 kill -CONT "$(pid_of server1)" "$(pid_of server2)"
+await "they serve again" 120 serves
 during outage >/dev/null
 says "--fail-on-errors" 1 'fail-on-errors: some operations failed; the first error: ' \
-    bash -c "'$LOAD' --quiet write --table P-write --duration 5 --timeout 0.5 --interval 0.2 --fail-on-errors --output '$WORK/report'"
+    bash -c "'$LOAD' --quiet write --table P-write --duration 5 --timeout 2 --interval 0.2 --fail-on-errors --output '$WORK/report'"
 wait $!
 unset "PIDS[server1]" "PIDS[server2]"
-start_server 1; start_server 2
+start_servers
 during outage >/dev/null
 says "sums that cannot be read hide no figures" 1 'operations  [1-9].*sums could not be read' \
-    bash -c "'$LOAD' --quiet add --verify --duration 5 --timeout 0.5 --interval 0.2 --output '$WORK/report' 2>&1; s=\$?; tail -n 30 '$WORK/report' | tr '\n' ' '; exit \$s"
+    bash -c "'$LOAD' --quiet add --verify --duration 5 --timeout 2 --interval 0.2 --output '$WORK/report' 2>&1; s=\$?; tail -n 30 '$WORK/report' | tr '\n' ' '; exit \$s"
 wait $!
 unset "PIDS[server1]" "PIDS[server2]"
-start_server 1; start_server 2
+start_servers
 during outage >/dev/null
 says "what is waited for in the middle" 0 "nothing has been answered for [0-9]+ s, and [0-9]+ requests wait .*127.0.0.1:[0-9]+ does not answer: " \
     "$LOAD" write --table P-write --duration 5 --timeout 8 --interval 0.2 --output "$WORK/report"
 wait $!
 unset "PIDS[server1]" "PIDS[server2]"
-start_server 1; start_server 2 connections_max=16
-says "a server that takes no more clients" 1 'client [0-9]+ of 40 could not connect: .*connections_max = 16' \
+start_servers connections_max=16
+says_again "a server that takes no more clients" 1 'client [0-9]+ of 40 could not connect: .*connections_max = 16' \
     load run read --table P-read --records 300 --clients 40 --timeout 8 # longer than it takes to displace who is idle
 says "drop" 0 '' load drop
 says "--drop" 0 '' load write --table GONE --operations 10 --drop

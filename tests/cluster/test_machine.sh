@@ -33,11 +33,24 @@ same "a time below its limit is good all the same" "$(verdict 5 5)" "1 0 0"
 same "one above it is neither good nor bad" "$(verdict 6 5)" "0 0 1"
 says "and told" 0 '^skipped: it: 6 ms, more than 5, and says nothing: others had [0-9]+ %' cat "$WORK/said"
 
-MACHINE_OTHERS_PERCENT=1000 MACHINE_STILL_MS=1000000
+MACHINE_OTHERS_PERCENT=1000 MACHINE_STILL_MS=1000000 MACHINE_SYNC_MS=1000000
 same "with the machine to itself it is bad" "$(verdict 6 5)" "0 1 0"
 
-MACHINE_STILL_MS=500
+# A disk that stands still.
 kill_hard pulse
+kill_hard syncs
+MACHINE_SYNC_MS=1000
+real_sync=$(declare -f machine_sync)
+machine_sync() { sleep 1.2; }
+machine_watch
+await "that the disk stood still is seen" 60 machine_was_elsewhere
+says "and told" 0 'a sync took 1[0-9]{3} ms' echo "$MACHINE_WHY"
+same "as long as it was" "$(($(machine_still_ms) >= 1200))" 1
+eval "$real_sync"
+
+MACHINE_STILL_MS=500 MACHINE_SYNC_MS=1000000
+kill_hard pulse
+kill_hard syncs
 mkfifo "$WORK/pipe"
 timeout 60 cat "$WORK/pipe" & reader=$!
 exec 9>"$WORK/pipe"
@@ -49,4 +62,19 @@ kill -STOP "$(pid_of pulse)"
 sleep 1
 kill -CONT "$(pid_of pulse)"
 await "that all stood still is seen" 60 machine_was_elsewhere
+
+# And by who watches once more: of two times that all stood still the longer one, which came first.
+# still_for SECONDS: until it is noted
+still_for() {
+    local before
+    before=$(wc -l <"$WORK/pulse")
+    kill -STOP "$(pid_of pulse)"
+    sleep "$1"
+    kill -CONT "$(pid_of pulse)"
+    await "that all stood still for $1 s is noted" 60 eval "((\$(wc -l <'$WORK/pulse') > $before))"
+}
+machine_watch
+still_for 1
+still_for 0.4
+same "the longest counts, the first of them, too" "$(machine_was_elsewhere && echo elsewhere)" elsewhere
 finish

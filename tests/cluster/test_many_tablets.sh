@@ -24,7 +24,7 @@ for _ in $(seq 600); do [[ $(ebt --json servers 2>/dev/null | grep -c '"alive":t
 
 # state [SERVER]: how many tablets are served, have three copies in sync, and name SERVER's address as a member's.
 state() {
-    ebt --json --timeout 20 tablets many 2>/dev/null | python3 -c '
+    ebt --json --timeout 60 tablets many 2>/dev/null | python3 -c '
 import json, sys
 served = whole = named = 0
 for line in sys.stdin:
@@ -51,26 +51,26 @@ keys() { seq -f '%06.0f' 1 "$tablets"; }
 
 splits=$(keys | tail -n +2 | paste -sd,)
 BEGUN_MS=$(now_ms)
-ebt --timeout 100 createtable many families=f splits="$splits" >/dev/null || { bad createtable; finish; }
-until_state "all are served, with three copies" 120 "$tablets $tablets 0"
+ebt --timeout 300 createtable many families=f splits="$splits" >/dev/null || { bad createtable; finish; }
+until_state "all are served, with three copies" 300 "$tablets $tablets 0"
 echo "  made: $TOOK_MS ms"
 { echo ,f; echo ,q; keys | sed 's/$/,before/'; } >"$WORK/rows.csv"
-ebt --timeout 60 import many "$WORK/rows.csv" >/dev/null || bad "rows are written"
+ebt --timeout 300 import many "$WORK/rows.csv" >/dev/null || bad "rows are written"
 
 dead=tcp://127.0.0.1:$((PORT + 1))
 machine_watch
 BEGUN_MS=$(now_ms)
 kill_hard server1
-until_state "every tablet is served by another" 120 "$tablets [0-9]+ 0" "$dead"
+until_state "every tablet is served by another" 300 "$tablets [0-9]+ 0" "$dead"
 echo "  one of three servers died: all $tablets tablets served, all configurations changed: $TOOK_MS ms"
 at_most "that took" $TOOK_MS $took_ms_max
 sed -i 's/,before/,after/' "$WORK/rows.csv"
-ebt --timeout 60 import many "$WORK/rows.csv" >/dev/null || bad "rows are written after it"
+ebt --timeout 300 import many "$WORK/rows.csv" >/dev/null || bad "rows are written after it"
 same "every row is there" "$(ebt count many)" "$tablets"
 same "as it was written last" "$(ebt --json read many cells-per-column=1 | grep -c '"after"')" "$tablets"
 
 BEGUN_MS=$(now_ms)
 start_server 1 replicate=true "memory_limit=256 MiB" || exit 1
-until_state "all have three copies again" 120 "$tablets $tablets $tablets" "$dead"
+until_state "all have three copies again" 300 "$tablets $tablets $tablets" "$dead"
 echo "  it came back: all have three copies again: $TOOK_MS ms"
 finish

@@ -76,8 +76,9 @@ says "its folder is not served any more" 1 "moved into etcd" "$BUILD/master/edub
 for n in 1 2 3; do start_master_on_etcd $n || exit 1; done
 active=$(active_master)
 [[ $active != none ]] || { echo "no master became active"; tail -n 5 "$WORK"/master*.log; exit 1; }
-says "ebt masters shows one active" 0 "active" ebt masters
-same "and two that stand by" "$(ebt masters | grep -c standby)" 2
+# (One that cannot tell for a moment, as etcd waits for a disk, is in doubt.)
+one_leads() { [[ $(ebt masters | awk '{ print $2 }' | grep -E 'active|standby' | sort | tr '\n' ' ') == "active standby standby " ]]; }
+await "ebt masters shows one active, and two that stand by" 60 one_leads
 tables() { ebt ls; ebt tablets T | awk '{ print $1, $2, $3 }'; }
 for _ in $(seq 600); do [[ $(tables) == "$before" ]] && break; sleep 0.1; done # until its server has found the masters
 same "tables and tablets are what they were" "$(tables)" "$before"
@@ -86,7 +87,7 @@ says "one master in the list is enough" 0 "127.0.0.1:$((PORT + 1))" ebt --master
 start_server 2 "masters=tcp://127.0.0.1:$((PORT + 20 + active % 3 + 1))" || exit 1
 for _ in $(seq 1200); do [[ $(ebt --json servers | grep -c '"alive":true') == 2 ]] && break; sleep 0.05; done
 same "for a tablet server too" "$(ebt --json servers | grep -c '"alive":true')" 2
-says "health of one that stands by" 0 "ok" curl -s --max-time 2 "http://127.0.0.1:$((PORT + 120 + active % 3 + 1))/health"
+says "health of one that stands by" 0 "ok" curl -s --max-time 60 "http://127.0.0.1:$((PORT + 120 + active % 3 + 1))/health"
 
 # --- kill -9 of the active master ---------------------------------------------------------------------------------
 start_client 600
@@ -145,7 +146,8 @@ end_client
 # --- etcd's leader dies with the active master -------------------------------------------------------------------------
 start_client 600
 active=$(active_master)
-leader=$(etcd_leader)
+for _ in $(seq 600); do leader=$(etcd_leader) && break; sleep 0.1; done
+seen=$(grep -ac '^gap' "$WORK/client.out")
 kill -KILL "${PIDS[etcd$leader]}" "${PIDS[master$active]}"
 wait "${PIDS[etcd$leader]}" "${PIDS[master$active]}" 2>/dev/null
 both=$(took)
@@ -159,9 +161,9 @@ sleep 2
 seen=$(grep -ac '^gap' "$WORK/client.out")
 for n in 1 2 3; do kill -STOP "${PIDS[etcd$n]}"; done
 sleep 5
-says "no master is active without etcd" 1 "in doubt|standby" ebt masters # the second, if it had just given its reign up
+says_again "no master is active without etcd" 1 "in doubt|standby" ebt masters # the second, if it had just given its reign up
 active_pages() { for n in 1 2 3; do curl -s "http://127.0.0.1:$((PORT + 120 + n))/status"; done | grep -c '"role":"active"'; }
-says "nor does any say so on its page" 1 "^0$" active_pages
+says_again "nor does any say so on its page" 1 "^0$" active_pages
 for n in 1 2 3; do kill -CONT "${PIDS[etcd$n]}"; done
 at_most "after five seconds without etcd" "$(took)" 20000
 end_client

@@ -42,7 +42,7 @@ load_begin() {
     ebt createtable "$TABLE" "families=p,s::intsum" ${SPLITS:+"splits=$SPLITS"} || { bad "$1: createtable"; return 1; }
     load_start 0 writes write 0
     for ((host = 0; host <= HOSTS_MAX; host++)); do load_start $host "reads$host" read 2; done
-    loads_ready || return 1
+    loads_ready && wait_whole || return 1 # else a change of a new table is under way when the fault comes
     machine_watch
     sleep 1
 }
@@ -76,6 +76,7 @@ load_end() {
     EDUBBA_MASTERS=$CLIENT_MASTERS on 0 "$FAULTS_BUILD/history_load" "$TABLE" "$HISTORY/final" final $KEYS 60 >"$HISTORY/final.out" 2>&1 ||
         bad "$TABLE: the last reading: $(tail -n 2 "$HISTORY/final.out")"
     machine_was_elsewhere && set -- "$@" --elsewhere "$MACHINE_WHY" # gaps then say nothing of us
+    set -- "$@" --still-ms "$(machine_still_ms)"
     "$(dirname "${BASH_SOURCE[0]}")/check_history.py" "$@" "${files[@]}" "$HISTORY/final" >"$out" 2>&1 || status=$?
     grep -vE '^[0-9]+ passed' "$out" | sed 's/^/    /'
     SKIPPED=$((SKIPPED + $(grep -c '^skipped: ' "$out")))

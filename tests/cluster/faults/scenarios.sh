@@ -269,7 +269,8 @@ coordinator_down() {
     load_end --within 10 --at-least $((300 * $1)) --all-ok --gap-p99 1500
 }
 
-# A failed sync ends the process, at once; what the disk lost by it is lost for the next one too.
+# A failed sync ends the process, at once; what the disk lost by it is lost for the next one too.  Rows are written besides:
+# however slow the machine, each server soon has a memtable to flush.
 sync_error() {
     local round file name
     load_begin sync_error || return
@@ -278,6 +279,9 @@ sync_error() {
             name=$(random_server)
             event fault "sync_error_$(basename $file)" "$(keys_of "$name")"
             fail_disk "$name" sync EIO $file once
+            on 0 "$BUILD/client/load/edubba-load" --quiet write --masters "$EDUBBA_MASTERS" --table synced --presplit 6 \
+                --value-size 4000 --records 1000 --operations 1000 --timeout 60 >"$WORK/synced.out" 2>&1 &
+            PIDS[filling]=$!
             if ends_by_itself "$name" 60; then ok; else
                 bad "$name: a sync of $file fails, and it goes on"
                 cut_power "$name"
@@ -287,9 +291,12 @@ sync_error() {
             start "$name" || { bad "$name does not come back"; return; }
             wait_whole
             event healed
+            wait "${PIDS[filling]}" || bad "rows besides: $(tail -n 2 "$WORK/synced.out")"
+            unset "PIDS[filling]"
             sleep 1.5
         done
     done
+    ebt deletetable synced || bad "deletetable synced"
     load_end --within 15 --at-least $((200 * $1))
 }
 

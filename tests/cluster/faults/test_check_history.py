@@ -79,6 +79,11 @@ out, into, options = WRONG["gap"]
 status, said = check([line for line in RIGHT if line not in out] + into, [*options, "--elsewhere", "others had it"])
 if status != 0 or "skipped: gap " not in said or "says nothing: others had it" not in said:
     problems.append(f"a gap of a machine that was elsewhere is judged, or not told:\n{said}")
+out, into, options = WRONG["refused (a read)"]
+for still_ms, wanted in (("999", "refused: DEADLINE_EXCEEDED: 1 reads"), ("1000", "skipped: refused: DEADLINE_EXCEEDED: 1 reads")):
+    _, said = check(RIGHT + into, [*options, "--still-ms", still_ms])
+    if not any(line.startswith(wanted) for line in said.splitlines()):
+        problems.append(f"a machine that stood still for {still_ms} ms: not '{wanted}':\n{said}")
 for wanted, tablets in TILINGS.items():
     if not tiling(*tablets).startswith(wanted):
         problems.append(f"'{wanted}' is not said of {tablets}: {tiling(*tablets)}")

@@ -26,9 +26,10 @@ ACTIONS = {
 # What the driver does itself.
 OWN_ACTIONS = {"ebt": {"arguments"}, "ebtReads": {"table"}, "makeHot": {"table"}}
 
-COMMON = {"name", "do", "expect", "clients", "refusable", "why", "in", "large", "through"}
+COMMON = {"name", "do", "expect", "clients", "refusable", "again", "why", "in", "large", "through"}
 TO_RUNNERS = {"in", "large", "through"}  # of these
 EXPECTATIONS = {"result", "error"}
+TRIES_MAX = 5  # of a step that is done again
 
 
 class Step:
@@ -40,6 +41,7 @@ class Step:
         self.action = written["do"]
         self.arguments = {k: v for k, v in written.items() if k not in COMMON}
         self.is_refusable = written.get("refusable", False)
+        self.tries = TRIES_MAX if written.get("again", False) else 1
 
     def is_own(self):
         return self.action in OWN_ACTIONS

@@ -67,6 +67,31 @@ Test(lab_verdict, what_is_given_unasked_is_a_fault)
     drop(result);
 }
 
+/* Of a query that scans all there is one may come to its end in the time, and it may have asked for next to nothing. */
+Test(lab_verdict, what_few_queries_were_given_is_no_measure)
+{
+    struct lab_result *result = result_of(&LAB_QUOTE);
+    struct lab_phase *lean = &result->variants[0].queries[0];
+    struct lab_phase *other = &result->variants[1].queries[0];
+    for (size_t v = 0; v < 2; v++) {
+        set_writes(&result->variants[v], EVEN);
+        give(&result->variants[v], 0, 2101);
+    }
+    lean->operations = LAB_QUERIES_LEAST - 1;
+    lean->bytes_given = lean->operations * 176;
+    lab_verdict(result);
+    cr_assert_eq(result->variants[1].fault_count, 0, "%s", result->variants[1].verdict);
+    lean->operations = LAB_QUERIES_LEAST;
+    lean->bytes_given = lean->operations * 176;
+    lab_verdict(result);
+    cr_assert(has_fault(&result->variants[1], LAB_GIVES_MUCH));
+    other->operations = LAB_QUERIES_LEAST - 1;
+    other->bytes_given = other->operations * 2101;
+    lab_verdict(result);
+    cr_assert_eq(result->variants[1].fault_count, 0, "nor is it said of few");
+    drop(result);
+}
+
 /* Queries of which so many cells were looked at, each. */
 static void look_at(struct lab_variant_result *variant, size_t query, uint64_t cells)
 {

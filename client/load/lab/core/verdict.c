@@ -246,6 +246,17 @@ static bool has_fault(const struct lab_variant_result *variant, enum lab_fault f
     return has;
 }
 
+/* 0 = too few were answered to be set against others. */
+static double mean_cells(const struct lab_phase *query)
+{
+    return query->operations < LAB_QUERIES_LEAST ? 0 : lab_phase_looked_at_cells(query);
+}
+
+static double mean_given(const struct lab_phase *query)
+{
+    return query->operations < LAB_QUERIES_LEAST ? 0 : lab_phase_given(query);
+}
+
 /* The variant of which the query takes the least; NULL: none is known. */
 static const struct lab_variant_result *leanest(const struct lab_result *result,
                                                 size_t query,
@@ -274,16 +285,16 @@ static void judge_cells(const struct lab_result *result,
                         struct lab_sentence *sentence)
 {
     for (size_t i = 0; i < LAB_QUERIES_MAX; i++) {
-        const struct lab_variant_result *least = leanest(result, i, lab_phase_looked_at_cells);
-        double cells = lab_phase_looked_at_cells(&variant->queries[i]);
+        const struct lab_variant_result *least = leanest(result, i, mean_cells);
+        double cells = mean_cells(&variant->queries[i]);
         if (least == NULL || cells < LOOKED_AT_CELLS || passes_over_rows(&variant->queries[i]) ||
-            cells < LAB_CELLS_RATIO * lab_phase_looked_at_cells(&least->queries[i])) {
+            cells < LAB_CELLS_RATIO * mean_cells(&least->queries[i])) {
             continue;
         }
         lab_begin_clause(sentence);
         add_fault(variant, LAB_LOOKS_AT_CELLS);
         lab_say(sentence, "“%s” looks at %.0f cells, ", result->experiment->queries[i], cells);
-        say_times(sentence, cells / lab_phase_looked_at_cells(&least->queries[i]));
+        say_times(sentence, cells / mean_cells(&least->queries[i]));
         lab_say(sentence, " those of %s", least->variant->name);
         return;
     }
@@ -295,16 +306,16 @@ static void judge_given(const struct lab_result *result,
                         struct lab_sentence *sentence)
 {
     for (size_t i = 0; i < LAB_QUERIES_MAX && !has_fault(variant, LAB_HEAVY); i++) {
-        const struct lab_variant_result *least = leanest(result, i, lab_phase_given);
-        double given = lab_phase_given(&variant->queries[i]);
+        const struct lab_variant_result *least = leanest(result, i, mean_given);
+        double given = mean_given(&variant->queries[i]);
         if (least == NULL || given < GIVEN_BYTES ||
-            given < LAB_GIVEN_RATIO * lab_phase_given(&least->queries[i])) {
+            given < LAB_GIVEN_RATIO * mean_given(&least->queries[i])) {
             continue;
         }
         lab_begin_clause(sentence);
         add_fault(variant, LAB_GIVES_MUCH);
         lab_say(sentence, "“%s” is given %.0f bytes, ", result->experiment->queries[i], given);
-        say_times(sentence, given / lab_phase_given(&least->queries[i]));
+        say_times(sentence, given / mean_given(&least->queries[i]));
         lab_say(sentence, " those of %s", least->variant->name);
         return;
     }

@@ -21,6 +21,7 @@
 #define LAB_CELLS_RATIO      3.0
 #define LAB_ROWS_SPARE       1.5 /* looked at for each that is given: cells are judged up to that */
 #define LAB_GIVEN_RATIO      5.0
+#define LAB_QUERIES_LEAST    10 /* a mean of fewer is what one of them happened to ask for */
 #define LAB_GROWN_CELLS      20
 #define LAB_JUDGED_LEAST     20
 /* Fewer requests at a time may leave one server with time to spare. */
