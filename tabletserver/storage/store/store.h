@@ -121,8 +121,8 @@ struct store_callbacks {
     /* What store_learn() or store_learn_end() has begun is durable; or was refused, and nothing of it
      * is there. */
     void (*on_taught)(void *context, struct store_tablet *tablet, enum status status);
-    /* A checksum has failed in what the tablet has here: found by a read, the scrub or a flush.  It may come
-     * again.  NULL: nobody wants to know. */
+    /* A checksum has failed in what the tablet has here: found by a read, the scrub, a flush or housekeeping.
+     * It may come again.  NULL: nobody wants to know. */
     void (*on_damaged)(void *context, struct store_tablet *tablet);
     /* The store can promise nothing any more (a failed sync, a lost disk): answer nothing. */
     void (*on_failed)(void *context, const struct error *error);

@@ -222,6 +222,7 @@ struct store_tablet {
     atomic_uint_fast64_t bad_chunks;
     atomic_bool damage_found; /* and not told yet */
     bool estimate_due;        /* [W] */
+    int64_t tidy_from_ns;     /* [W] damage was met in it: not tidied before */
 };
 
 struct store_schema {
@@ -234,6 +235,7 @@ struct store_schema {
 struct store_erasure {
     struct store_erasure *next;
     uint64_t number;
+    int64_t from_ns; /* damage was met in it: not erased before */
     struct buffer resume;
     struct store_meta_erasure what; /* bytes behind the struct */
 };
