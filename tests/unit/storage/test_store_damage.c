@@ -1,4 +1,4 @@
-/* Damage in the base of one tablet: what it may hold up. */
+/* Damage in the base of one tablet: what it may hold up, and what rids the store of it. */
 #include "tests/support/store_damage.h"
 
 #define WIDE_CELLS 100 /* of a chunk each: a delete of them all is stored, and swept later */
@@ -52,6 +52,12 @@ static void put_cells(struct store_tablet *tablet, const char *row, int count)
         changes[i] = fixture_put(1, names[i], 5, value);
     }
     fixture_write(&fixture, tablet, row, changes, (size_t)count);
+}
+
+static void delete_row(struct store_tablet *tablet, const char *row)
+{
+    struct change change = {.kind = CHANGE_DELETE_ROW};
+    fixture_write(&fixture, tablet, row, &change, 1);
 }
 
 static int records_of(struct store_tablet *tablet, enum base_space space)
@@ -116,4 +122,74 @@ Test(store_damage, other_tablets_that_are_dropped_are_erased)
     store_tablet_drop(fixture.store, good);
     FIXTURE_PUMP_UNTIL(&fixture, count_records(fixture.store, BASE_SPACE_DATA, extent) == 0);
     cr_assert_eq(fixture.dropped_count, 2);
+}
+
+/* --- what goes with its row ------------------------------------------------------------------------- */
+
+static void expect_row_goes(struct store_tablet *tablet, const char *row)
+{
+    delete_row(tablet, row);
+    fixture_flush(&fixture);
+    FIXTURE_PUMP_UNTIL(&fixture, records_of(tablet, BASE_SPACE_DATA) == 0 &&
+                                     records_of(tablet, BASE_SPACE_DELETE) == 0);
+    put(tablet, row);
+    fixture_flush(&fixture);
+    FIXTURE_EXPECT(tablet, "a/1:c@5=v\n");
+}
+
+Test(store_damage, a_row_of_one_chunk_can_be_deleted)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    put(tablet, "a");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    expect_row_goes(tablet, "a");
+}
+
+Test(store_damage, a_row_can_be_deleted_and_written_at_once)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct change changes[2] = {{.kind = CHANGE_DELETE_ROW}, fixture_put(1, "d", 5, "new")};
+    put(tablet, "a");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    fixture_write(&fixture, tablet, "a", changes, 2);
+    fixture_flush(&fixture);
+    FIXTURE_EXPECT(tablet, "a/1:d@5=new\n");
+}
+
+Test(store_damage, a_row_of_some_chunks_can_be_deleted)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    put_cells(tablet, "a", 10);
+    fixture_flush(&fixture);
+    damage_record(fixture.store, 5);
+    expect_row_goes(tablet, "a");
+}
+
+/* Its chunks go when it is swept. */
+Test(store_damage, a_row_of_many_chunks_can_be_deleted)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    put_cells(tablet, "a", WIDE_CELLS);
+    fixture_flush(&fixture);
+    damage_record(fixture.store, WIDE_CELLS / 2);
+    expect_row_goes(tablet, "a");
+}
+
+/* A delete that is older than the chunk is none of its. */
+Test(store_damage, what_was_written_after_the_delete_stays_damaged)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct base_writer *writer = NULL;
+    const struct entry old = {.kind = ENTRY_ROW_DELETE, .stamp = {.clock = 1}};
+    put(tablet, "a");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    cr_assert_eq(base_writer_begin(fixture.store->base, &writer), STATUS_OK);
+    cr_assert_eq(
+        base_writer_put(writer, tablet->pieces->pieces[0].extent, bytes_of_text("a"), &old),
+        STATUS_CORRUPT);
+    base_writer_abort(writer);
+    cr_assert_eq(records_of(tablet, BASE_SPACE_DATA), 1);
 }
