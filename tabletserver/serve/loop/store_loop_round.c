@@ -45,8 +45,8 @@ static void run_command(struct store_loop *loop, struct store_command *command)
                                 : store_loop_add_tablet(loop, tablet);
         break;
     case STORE_COMMAND_DROP:
-        if (tablet != NULL && host_may_remove(tablet, command->descriptor.configuration)) {
-            write_order_drop(&loop->order, tablet);
+        if (tablet != NULL) {
+            write_order_drop(&loop->order, tablet, command->descriptor.configuration);
         }
         break;
     case STORE_COMMAND_SPLIT:
