@@ -158,6 +158,11 @@ void store_poll(struct store *store);
  * again after every change. */
 enum status store_set_table(struct store *store, const struct table *table);
 
+/* Let go of the tables that is_known() denies and of which no tablet is here. */
+void store_forget_tables(struct store *store,
+                         bool (*is_known)(void *context, uint64_t table),
+                         void *context);
+
 /* Durable when on_created comes.  A tablet that exists already is reported created. */
 enum status store_tablet_create(struct store *store,
                                 const struct store_tablet_descriptor *descriptor);
