@@ -44,7 +44,7 @@ static void put(struct store_tablet *tablet, const char *row)
 static void put_cells(struct store_tablet *tablet, const char *row, int count)
 {
     static char value[CELL_BYTES + 1];
-    static char names[WIDE_CELLS][8];
+    static char names[WIDE_CELLS][16];
     struct change changes[WIDE_CELLS];
     memset(value, 'v', CELL_BYTES);
     for (int i = 0; i < count; i++) {
