@@ -193,6 +193,7 @@ struct store_tablet {
     struct buffer split_dedupe;
     struct store_event split_event;
     bool merging;        /* [L] one of two: the base is being told */
+    bool was_merged;     /* [L] it came of two, since the store was opened */
     uint64_t hold_until; /* [L] not frozen before it has this sequence (store_replay.c) */
     bool flush_wanted;   /* [L] freeze as soon as there is a free layer */
 
