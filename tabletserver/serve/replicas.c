@@ -173,7 +173,7 @@ void replicas_take_word(struct replicas *replicas, struct catalog_word *word)
         LOG_EVENT(LOG_LEVEL_WARN, "copy_given_up", LOG_ID("tablet", word->tablet),
                   LOG_U64("version", host_look(tablet).configuration.version),
                   LOG_U64("committed", store_tablet_committed(tablet)));
-        write_order_drop(replicas->order, tablet);
+        write_order_drop(replicas->order, tablet, 0); /* its version is of another history */
     } else if (tablet != NULL) {
         if (word->has_goal) {
             host_hurry(replicas->host, tablet, word->hurried);

@@ -11,8 +11,8 @@
 #include "tabletserver/storage/store/store_internal.h"
 #include "tests/support/store_fixture.h"
 
-/* Change one byte in the first chunk of the base. */
-__attribute__((unused)) static void damage_chunk(struct store *store)
+/* Change one byte in the record of the base's data that so many lie before. */
+__attribute__((unused)) static void damage_record(struct store *store, int before)
 {
     static const uint8_t space = BASE_SPACE_DATA;
     static uint8_t key_copy[512];
@@ -26,6 +26,9 @@ __attribute__((unused)) static void damage_chunk(struct store *store)
     cr_assert_eq(kv_cursor_open_write(write, &cursor), STATUS_OK);
     cr_assert_eq(kv_cursor_move(cursor, KV_SEEK, bytes_of(&space, 1), &key, &value, &found),
                  STATUS_OK);
+    for (int i = 0; i < before && found; i++) {
+        cr_assert_eq(kv_cursor_move(cursor, KV_NEXT, BYTES_EMPTY, &key, &value, &found), STATUS_OK);
+    }
     cr_assert(found && key.data[0] == space);
     memcpy(key_copy, key.data, key.size_bytes);
     memcpy(value_copy, value.data, value.size_bytes);
@@ -35,6 +38,39 @@ __attribute__((unused)) static void damage_chunk(struct store *store)
                               bytes_of(value_copy, value.size_bytes)),
                  STATUS_OK);
     cr_assert_eq(kv_write_commit(write), STATUS_OK);
+}
+
+/* Change one byte in the first chunk of the base. */
+__attribute__((unused)) static void damage_chunk(struct store *store)
+{
+    damage_record(store, 0);
+}
+
+/* How many records an extent has in a space of the base. */
+__attribute__((unused)) static int count_records(struct store *store,
+                                                 enum base_space space,
+                                                 uint64_t extent)
+{
+    uint8_t prefix[BASE_EXTENT_PREFIX_BYTES] = {(uint8_t)space};
+    struct kv_read *read = NULL;
+    struct kv_cursor *cursor = NULL;
+    struct bytes key = BYTES_EMPTY;
+    struct bytes value;
+    bool found = false;
+    int count = 0;
+    store_be64(prefix + 1, extent);
+    cr_assert_eq(kv_read_begin(store->kv, &read), STATUS_OK);
+    cr_assert_eq(kv_cursor_open_read(read, &cursor), STATUS_OK);
+    cr_assert_eq(
+        kv_cursor_move(cursor, KV_SEEK, bytes_of(prefix, sizeof prefix), &key, &value, &found),
+        STATUS_OK);
+    while (found && bytes_starts_with(key, bytes_of(prefix, sizeof prefix))) {
+        count++;
+        cr_assert_eq(kv_cursor_move(cursor, KV_NEXT, BYTES_EMPTY, &key, &value, &found), STATUS_OK);
+    }
+    kv_cursor_close(cursor);
+    kv_read_end(read);
+    return count;
 }
 
 /* Change one byte of the log in the middle of what `store` has written; it is closed. */

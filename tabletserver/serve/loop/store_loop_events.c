@@ -104,6 +104,9 @@ enum status store_loop_add_tablet(struct store_loop *loop, struct store_tablet *
 {
     enum status status = STATUS_OK;
     if (loop->replicas != NULL && store_tablet_replica(tablet) == NULL) {
+        if (store_tablet_was_merged(tablet)) {
+            return STATUS_OK; /* the host takes it up, with what its halves have promised */
+        }
         status = replicas_add(loop->replicas, tablet);
     }
     return status == STATUS_OK ? write_order_add(&loop->order, tablet) : status;

@@ -45,8 +45,8 @@ static void run_command(struct store_loop *loop, struct store_command *command)
                                 : store_loop_add_tablet(loop, tablet);
         break;
     case STORE_COMMAND_DROP:
-        if (tablet != NULL && host_may_remove(tablet, command->descriptor.configuration)) {
-            write_order_drop(&loop->order, tablet);
+        if (tablet != NULL) {
+            write_order_drop(&loop->order, tablet, command->descriptor.configuration);
         }
         break;
     case STORE_COMMAND_SPLIT:
@@ -79,11 +79,19 @@ static void hand_table_over(void *context, const struct table *table)
     }
 }
 
+static bool is_table_known(void *context, uint64_t table)
+{
+    struct schema *schema = schema_cache_find(context, table);
+    schema_release(schema);
+    return schema != NULL;
+}
+
 /* The store and the tablets take what the schema cache knows. */
 enum status store_loop_take_tables(struct store_loop *loop)
 {
     struct table_hand_over tables = {.store = loop->store, .status = STATUS_OK};
     schema_cache_visit(loop->server->schemas, hand_table_over, &tables);
+    store_forget_tables(loop->store, is_table_known, loop->server->schemas);
     write_order_refresh(&loop->order);
     return tables.status;
 }

@@ -127,18 +127,24 @@ void barrier_forget_dirty(struct write_order *order, struct tablet_order *tablet
     tablet->dirty = false;
 }
 
+static bool may_drop(const struct store_tablet *stored, uint64_t configuration)
+{
+    return !store_tablet_is_merging(stored) && host_may_remove(stored, configuration);
+}
+
 /* A barrier goes ahead once no row of its tablet is locked. */
 void barrier_try(struct write_order *order, struct tablet_order *tablet)
 {
     if (!tablet->blocked || tablet->locks > 0) {
         return;
     }
-    if (tablet->dropping) {
+    if (tablet->dropping && may_drop(tablet->tablet, tablet->drop_configuration)) {
         write_flush(order, tablet);
         barrier_forget_dirty(order, tablet);
         finish_drop(order, tablet);
         return;
     }
+    tablet->dropping = false; /* it is merged, or counts again, since it waits */
     if (tablet->split != NULL) {
         append_split(order, tablet);
         if (tablet->blocked) {
@@ -179,10 +185,12 @@ void write_order_split(struct write_order *order,
     barrier_try(order, tablet);
 }
 
-void write_order_drop(struct write_order *order, struct store_tablet *stored)
+void write_order_drop(struct write_order *order,
+                      struct store_tablet *stored,
+                      uint64_t configuration)
 {
     struct tablet_order *tablet = store_tablet_context(stored);
-    if (store_tablet_is_merging(stored) || (tablet != NULL && tablet->blocked)) {
+    if (!may_drop(stored, configuration) || (tablet != NULL && tablet->blocked)) {
         return; /* asked again with the next sync */
     }
     if (tablet == NULL) {
@@ -191,5 +199,6 @@ void write_order_drop(struct write_order *order, struct store_tablet *stored)
     }
     tablet->blocked = true;
     tablet->dropping = true;
+    tablet->drop_configuration = configuration;
     barrier_try(order, tablet);
 }

@@ -53,8 +53,9 @@ struct tablet_order {
     bool split_waits;            /* and could not be appended so far: that is told once */
     bool blocked;                /* a barrier waits or is on its way */
     bool dropping;
-    uint32_t locks;        /* rows locked */
-    struct gather *gather; /* NULL: nothing gathered */
+    uint64_t drop_configuration; /* it was said with this one in view */
+    uint32_t locks;              /* rows locked */
+    struct gather *gather;       /* NULL: nothing gathered */
     struct tablet_order *dirty_next;
     bool dirty; /* in the list of those that may have something gathered */
     struct tablet_order *changing_next;
@@ -117,7 +118,11 @@ void write_order_answer(struct write_order *order);
 void write_order_split(struct write_order *order,
                        struct store_tablet *tablet,
                        struct store_command *command);
-void write_order_drop(struct write_order *order, struct store_tablet *tablet);
+/* configuration as host_may_remove(): passed over where it may not go, or may not any more once no row is
+ * locked.  Whoever wants it gone asks again. */
+void write_order_drop(struct write_order *order,
+                      struct store_tablet *tablet,
+                      uint64_t configuration);
 
 /* Something of who serves the tablet has changed in the midst of a round. */
 void write_order_look_again(struct store_tablet *tablet);

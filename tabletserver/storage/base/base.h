@@ -139,7 +139,7 @@ enum status base_writer_allocate_extent(struct base_writer *writer, uint64_t *re
  * ones.  A row may be left off in its middle, settled and committed, and gone on with in another
  * transaction.
  * Errors: STATUS_NO_SPACE, STATUS_NO_MEMORY, STATUS_IO, STATUS_CORRUPT (the chunk to be changed is
- * bad); after one only abort is allowed.
+ * bad, and no younger ROW_DELETE takes it along); after one only abort is allowed.
  */
 enum status base_writer_put(struct base_writer *writer,
                             uint64_t extent,

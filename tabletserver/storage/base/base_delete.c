@@ -34,6 +34,20 @@ static bool drops(const struct base_drop *drop, const struct chunk_cell *cell, s
            (drop->tombstones != NULL && base_tombstones_kill(drop->tombstones, cell, stamp));
 }
 
+static bool is_row_delete_above(const struct entry *tombstone, struct stamp stamp)
+{
+    return tombstone->kind == ENTRY_ROW_DELETE && stamp_compare(stamp, tombstone->stamp) < 0;
+}
+
+bool base_row_is_dead(const struct entry *tombstone,
+                      const struct base_tombstones *tombstones,
+                      struct stamp stamp)
+{
+    return (tombstone != NULL && is_row_delete_above(tombstone, stamp)) ||
+           (tombstones != NULL && tombstones->count > 0 &&
+            is_row_delete_above(&tombstones->entries[0], stamp)); /* it stands first */
+}
+
 /* Is there any delete that is younger than the chunk? */
 static bool may_drop(const struct base_drop *drop, struct stamp stamp)
 {
@@ -117,6 +131,13 @@ enum status base_drop_cells(struct base_writer *writer, const struct base_drop *
         status = base_cells_decode(&writer->kept, &writer->reader,
                                    buffer_bytes(&writer->dropped_data),
                                    base_seed(walk->stored_key));
+        if (status == STATUS_CORRUPT &&
+            base_row_is_dead(drop->tombstone, drop->tombstones, stamp)) {
+            base_cells_reset(&writer->kept);
+            status = base_walk_delete(walk, key, value_bytes);
+            return status == STATUS_OK ? base_sample_update(&writer->samples, key, stored_bytes, 0)
+                                       : status;
+        }
     }
     size_t before = writer->kept.count;
     uint64_t weight = stored_bytes + base_cells_large_bytes(&writer->kept);
@@ -260,7 +281,9 @@ enum status base_delete_apply(struct base_writer *writer, const struct entry *en
 {
     struct base_window *window = &writer->window;
     struct base_position position = base_delete_start(entry);
+    window->row_delete = entry->kind == ENTRY_ROW_DELETE ? entry : NULL;
     enum status status = base_window_go(writer, &position);
+    window->row_delete = NULL;
     if (status == STATUS_OK && window->has_end && base_delete_reaches(entry, &window->end) &&
         !base_tombstones_have(&window->tombstones, entry)) {
         bool wide = false;

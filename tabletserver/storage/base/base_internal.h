@@ -75,6 +75,7 @@ struct base_window {
     struct buffer row;
     struct buffer row_key; /* row' */
     struct base_tombstones tombstones;
+    const struct entry *row_delete; /* that is being applied; NULL = none */
 
     bool chunk_open;
     bool stored; /* under `key` a chunk is stored, of stored_bytes with its key */
@@ -217,6 +218,14 @@ enum status base_drop_cells(struct base_writer *writer, const struct base_drop *
 /* Take the dropped cells out of writer->kept, with their pieces. */
 enum status base_drop_kept(struct base_writer *writer, const struct base_drop *drop);
 
+/*
+ * Is all that is as old as the chunk dead with its row, by one of these (NULL = none)?  Then it goes unread,
+ * damaged as it may be: what nobody can read nobody could ever delete.  Of a damaged chunk the stamp is
+ * believed, as where a range is erased; where its pieces are is not known any more.
+ */
+bool base_row_is_dead(const struct entry *tombstone,
+                      const struct base_tombstones *tombstones,
+                      struct stamp stamp);
 /* Does a delete reach as far as a chunk that begins at start, or end before it? */
 bool base_delete_reaches(const struct entry *entry, const struct base_position *start);
 /* Where a delete begins: nothing before it is covered. */

@@ -101,6 +101,23 @@ static enum status apply_tombstones(struct base_writer *writer)
     return STATUS_OK;
 }
 
+/* The cells of the chunk that is in memory now; none of one that is damaged, and dead with its row. */
+static enum status decode_old(struct base_writer *writer, uint64_t seed)
+{
+    struct base_window *window = &writer->window;
+    struct bytes data = buffer_bytes(&window->old_data);
+    struct stamp stamp;
+    bool has_large = false;
+    enum status status = base_cells_decode(&window->old, &writer->reader, data, seed);
+    if (status == STATUS_CORRUPT && chunk_peek(data, &stamp, &has_large) &&
+        base_row_is_dead(window->row_delete, &window->tombstones, stamp)) {
+        base_cells_reset(&window->old);
+        window->changed = true;
+        status = STATUS_OK;
+    }
+    return status;
+}
+
 /* Take the chunk that the walk stands on into memory. */
 static enum status load(struct base_writer *writer)
 {
@@ -122,8 +139,7 @@ static enum status load(struct base_writer *writer)
         status = take_end(writer);
     }
     if (status == STATUS_OK) {
-        status = base_cells_decode(&window->old, &writer->reader, buffer_bytes(&window->old_data),
-                                   seed);
+        status = decode_old(writer, seed);
     }
     window->stored_weight = window->stored_bytes + base_cells_large_bytes(&window->old);
     return status == STATUS_OK ? apply_tombstones(writer) : status;

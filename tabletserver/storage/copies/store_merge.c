@@ -82,6 +82,11 @@ bool store_tablet_is_merging(const struct store_tablet *tablet)
     return tablet->merging;
 }
 
+bool store_tablet_was_merged(const struct store_tablet *tablet)
+{
+    return tablet->was_merged;
+}
+
 void store_tablet_flush(struct store_tablet *tablet)
 {
     store_flush_soon(tablet);
@@ -432,6 +437,7 @@ void store_merge_finish(struct store_job *job)
         job->merged[i]->merging = false;
     }
     if (done) {
+        job->tablet->was_merged = true;
         store_tablets_add(store, job->tablet); /* where two have just gone there is room */
         store_release_log(store);
     } else {

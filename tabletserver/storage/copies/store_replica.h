@@ -171,6 +171,9 @@ enum status store_tablet_merge(struct store_tablet *left, struct store_tablet *r
 /* The base is being told that it is part of another: until that is done it must not be dropped. */
 bool store_tablet_is_merging(const struct store_tablet *tablet);
 
+/* Did it come of a merge since the store was opened?  Whoever asked for that takes it up, and nobody else. */
+bool store_tablet_was_merged(const struct store_tablet *tablet);
+
 /* Bring what it has committed to the base soon, as before a merge, which waits for that. */
 void store_tablet_flush(struct store_tablet *tablet);
 /* Nothing of it is left to be flushed. */

@@ -121,8 +121,8 @@ struct store_callbacks {
     /* What store_learn() or store_learn_end() has begun is durable; or was refused, and nothing of it
      * is there. */
     void (*on_taught)(void *context, struct store_tablet *tablet, enum status status);
-    /* A checksum has failed in what the tablet has here: found by a read, the scrub or a flush.  It may come
-     * again.  NULL: nobody wants to know. */
+    /* A checksum has failed in what the tablet has here: found by a read, the scrub, a flush or housekeeping.
+     * It may come again.  NULL: nobody wants to know. */
     void (*on_damaged)(void *context, struct store_tablet *tablet);
     /* The store can promise nothing any more (a failed sync, a lost disk): answer nothing. */
     void (*on_failed)(void *context, const struct error *error);
@@ -157,6 +157,11 @@ void store_poll(struct store *store);
 /* Tell the current schema of a table; copied.  Needed before its tablets are collected, and given
  * again after every change. */
 enum status store_set_table(struct store *store, const struct table *table);
+
+/* Let go of the tables that is_known() denies and of which no tablet is here. */
+void store_forget_tables(struct store *store,
+                         bool (*is_known)(void *context, uint64_t table),
+                         void *context);
 
 /* Durable when on_created comes.  A tablet that exists already is reported created. */
 enum status store_tablet_create(struct store *store,

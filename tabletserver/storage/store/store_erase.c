@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/io/clock.h"
 #include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/upkeep/store_upkeep.h"
@@ -113,13 +114,19 @@ void store_keep_erasures(struct store *store, struct store_erasure *erasures, bo
 
 /* --- erasing what dropped tablets left ------------------------------------------------------------ */
 
-enum status store_erase_step(struct store *store, bool *ret_worked)
+/* The link to the oldest that does not rest; to NULL when there is none. */
+static struct store_erasure **find_due(struct store *store)
 {
-    struct store_erasure *erasure = store->erasures;
-    *ret_worked = erasure != NULL;
-    if (erasure == NULL) {
-        return STATUS_OK;
+    struct store_erasure **link = &store->erasures;
+    while (*link != NULL && (*link)->from_ns > 0 && clock_monotonic_ns() < (*link)->from_ns) {
+        link = &(*link)->next;
     }
+    return link;
+}
+
+static enum status erase_step(struct store *store, struct store_erasure **link)
+{
+    struct store_erasure *erasure = *link;
     struct base_writer *writer = NULL;
     enum status status = base_writer_begin(store->base, &writer);
     if (status != STATUS_OK) {
@@ -140,10 +147,23 @@ enum status store_erase_step(struct store *store, bool *ret_worked)
     if (status != STATUS_OK) {
         buffer_reset(&erasure->resume); /* it may stand where nothing was committed */
     } else if (done) {
-        store->erasures = erasure->next;
+        *link = erasure->next;
         destroy_erasure(erasure);
     }
     return status;
+}
+
+enum status store_erase_step(struct store *store, bool *ret_worked)
+{
+    struct store_erasure **link = find_due(store);
+    *ret_worked = *link != NULL;
+    enum status status = *link != NULL ? erase_step(store, link) : STATUS_OK;
+    if (status != STATUS_CORRUPT) {
+        return status;
+    }
+    (*link)->from_ns = clock_monotonic_ns() + STORE_DAMAGE_REST_NS;
+    (void)store_trouble_note(store, status, "base");
+    return STATUS_OK;
 }
 
 /* --- erasing what DropRowRange has covered -------------------------------------------------------- */
@@ -154,7 +174,7 @@ static bool due_range_delete(struct store_tablet *tablet,
                              struct store_pieces **ret_pieces)
 {
     bool due = false;
-    if (!store_may_keep_house(tablet)) {
+    if (store_rests_damaged(tablet) || !store_may_keep_house(tablet)) {
         return false;
     }
     (void)pthread_mutex_lock(&tablet->mutex);
@@ -258,6 +278,7 @@ enum status store_erase_range_step(struct store *store, bool *ret_worked)
         return STATUS_OK;
     }
     enum status status = erase_range_step(tablet, &deletes->deletes[0], pieces);
+    status = store_note_step(tablet, status);
     store_range_deletes_unref(deletes);
     store_pieces_unref(pieces);
     store_tablet_unref(tablet);

@@ -193,6 +193,7 @@ struct store_tablet {
     struct buffer split_dedupe;
     struct store_event split_event;
     bool merging;        /* [L] one of two: the base is being told */
+    bool was_merged;     /* [L] it came of two, since the store was opened */
     uint64_t hold_until; /* [L] not frozen before it has this sequence (store_replay.c) */
     bool flush_wanted;   /* [L] freeze as soon as there is a free layer */
 
@@ -222,6 +223,7 @@ struct store_tablet {
     atomic_uint_fast64_t bad_chunks;
     atomic_bool damage_found; /* and not told yet */
     bool estimate_due;        /* [W] */
+    int64_t tidy_from_ns;     /* [W] damage was met in it: not tidied before */
 };
 
 struct store_schema {
@@ -234,6 +236,7 @@ struct store_schema {
 struct store_erasure {
     struct store_erasure *next;
     uint64_t number;
+    int64_t from_ns; /* damage was met in it: not erased before */
     struct buffer resume;
     struct store_meta_erasure what; /* bytes behind the struct */
 };

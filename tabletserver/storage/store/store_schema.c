@@ -1,4 +1,4 @@
-/* The tables whose tablets a store has: as the loop was told last, for every thread. */
+/* The tables whose tablets a store has, or may get: as the loop was told last, for every thread. */
 #include "common/base/memory.h"
 #include "tabletserver/storage/store/store_internal.h"
 
@@ -51,6 +51,32 @@ enum status store_set_table(struct store *store, const struct table *table)
         store_schema_unref(old);
     }
     return STATUS_OK;
+}
+
+static bool has_tablet_of(const struct store *store, uint64_t table)
+{
+    for (uint32_t i = 0; i < store_tablet_count(store); i++) {
+        if (store_tablet_describe(store_tablet_at(store, i))->table == table) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void store_forget_tables(struct store *store,
+                         bool (*is_known)(void *context, uint64_t table),
+                         void *context)
+{
+    for (uint32_t i = store->schema_count; i-- > 0;) {
+        struct store_schema *schema = store->schemas[i];
+        uint64_t table = schema->table.number;
+        if (!is_known(context, table) && !has_tablet_of(store, table)) {
+            (void)pthread_mutex_lock(&store->mutex);
+            store->schemas[i] = store->schemas[--store->schema_count];
+            (void)pthread_mutex_unlock(&store->mutex);
+            store_schema_unref(schema);
+        }
+    }
 }
 
 struct store_schema *store_schema_find(struct store *store, uint64_t table)

@@ -2,6 +2,7 @@
  * Sweeping stored tombstones, and estimating sizes: what a flush leaves to be done in peace.
  */
 #include "common/base/assert.h"
+#include "common/io/clock.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/upkeep/store_upkeep.h"
 
@@ -14,6 +15,22 @@ bool store_may_keep_house(struct store_tablet *tablet)
     (void)pthread_mutex_unlock(&tablet->mutex);
     return !child && tablet->applied_whole && !tablet->half_taught &&
            atomic_load(&tablet->state) == STORE_TABLET_LIVE;
+}
+
+bool store_rests_damaged(const struct store_tablet *tablet)
+{
+    return tablet->tidy_from_ns > 0 && clock_monotonic_ns() < tablet->tidy_from_ns;
+}
+
+enum status store_note_step(struct store_tablet *tablet, enum status status)
+{
+    if (status != STATUS_CORRUPT) {
+        return status;
+    }
+    tablet->tidy_from_ns = clock_monotonic_ns() + STORE_DAMAGE_REST_NS;
+    (void)store_trouble_note(tablet->store, status, "base");
+    store_trouble_mark_damaged(tablet);
+    return STATUS_OK;
 }
 
 /* The first visible tablet that `wants`, with a reference on it and on its pieces. */
@@ -38,7 +55,7 @@ static struct store_tablet *choose(struct store *store,
 
 static bool wants_sweep(struct store_tablet *tablet)
 {
-    return tablet->sweep_due && store_may_keep_house(tablet);
+    return tablet->sweep_due && !store_rests_damaged(tablet) && store_may_keep_house(tablet);
 }
 
 static enum status sweep(struct store_tablet *tablet, const struct store_pieces *pieces)
@@ -78,7 +95,7 @@ enum status store_sweep_step(struct store *store, bool *ret_worked)
     if (tablet == NULL) {
         return STATUS_OK;
     }
-    enum status status = sweep(tablet, pieces);
+    enum status status = store_note_step(tablet, sweep(tablet, pieces));
     store_pieces_unref(pieces);
     store_tablet_unref(tablet);
     return status;
@@ -86,7 +103,7 @@ enum status store_sweep_step(struct store *store, bool *ret_worked)
 
 static bool wants_estimate(struct store_tablet *tablet)
 {
-    return tablet->estimate_due;
+    return tablet->estimate_due && !store_rests_damaged(tablet);
 }
 
 enum status store_estimate_step(struct store *store, bool *ret_worked)
@@ -108,6 +125,7 @@ enum status store_estimate_step(struct store *store, bool *ret_worked)
         atomic_store(&tablet->base_bytes, bytes);
         tablet->estimate_due = false;
     }
+    status = store_note_step(tablet, status);
     store_pieces_unref(pieces);
     store_tablet_unref(tablet);
     return status;

@@ -3,6 +3,9 @@
  */
 #include "tests/support/server_steps.h"
 
+#include "tabletserver/serve/loop/store_loop.h"
+#include "tabletserver/storage/store/store_internal.h"
+
 /* --- operations --------------------------------------------------------------------------------- */
 
 Test(server, what_is_written_is_read_back)
@@ -312,6 +315,36 @@ Test(server, a_table_that_is_deleted_is_gone)
     struct operation get = client_get(client, "r");
     cr_assert_eq(client_run(client, &get).status, STATUS_NOT_OWNER);
     client_stop(client);
+    fixture_deinit(&fixture);
+}
+
+static bool store_knows_table(void)
+{
+    struct store *store = store_loop_store(fixture.server->loops[0]);
+    struct store_schema *schema = store_schema_find(store, FIXTURE_TABLE);
+    if (schema != NULL) {
+        store_schema_unref(schema);
+    }
+    return schema != NULL;
+}
+
+static void tell_of_deleted_table(void)
+{
+    pthread_mutex_lock(&fixture.script.lock);
+    fixture.script.table_dropped = true;
+    fixture.script.version += 1;
+    pthread_mutex_unlock(&fixture.script.lock);
+}
+
+/* Else a server that sees tables come and go would keep a little of each. */
+Test(server, a_store_forgets_a_deleted_table)
+{
+    start_with_one_tablet();
+    cr_assert(store_knows_table());
+    script_remove(&fixture.script, 10);
+    WAIT_FOR(script_sees(&fixture.script, NULL, 0));
+    tell_of_deleted_table();
+    WAIT_FOR(!store_knows_table());
     fixture_deinit(&fixture);
 }
 

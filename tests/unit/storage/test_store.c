@@ -445,6 +445,38 @@ Test(store, dropped_tablets_are_gone)
     FIXTURE_EXPECT(tablet, "");
 }
 
+static bool knows(uint64_t table)
+{
+    struct store_schema *schema = store_schema_find(fixture.store, table);
+    if (schema != NULL) {
+        store_schema_unref(schema);
+    }
+    return schema != NULL;
+}
+
+static bool is_table(void *context, uint64_t table)
+{
+    return table == *(const uint64_t *)context;
+}
+
+Test(store, tables_are_forgotten_that_nobody_knows_and_nothing_is_of)
+{
+    uint64_t known = 3;
+    struct table more = fixture_table;
+    for (more.number = 2; more.number <= 4; more.number++) {
+        cr_assert_eq(store_set_table(fixture.store, &more), STATUS_OK);
+    }
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    store_forget_tables(fixture.store, is_table, &known);
+    cr_assert(knows(1) && !knows(2) && knows(3) && !knows(4));
+    store_tablet_drop(fixture.store, tablet);
+    store_forget_tables(fixture.store, is_table, &known);
+    cr_assert(!knows(1) && knows(3));
+    cr_assert_eq(store_set_table(fixture.store, &fixture_table), STATUS_OK);
+    cr_assert(knows(1) && knows(3));
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count == 1);
+}
+
 Test(store, creating_twice_gives_the_same_tablet)
 {
     struct store_tablet *tablet = fixture_create(&fixture, 1, "a", "m");

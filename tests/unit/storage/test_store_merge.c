@@ -173,6 +173,24 @@ Test(store_convert, what_is_being_made_is_not_made_twice)
     cr_assert_eq(store_tablet_merge(tablet, right), STATUS_FAILED_PRECONDITION);
 }
 
+/* Who is removed while its disk stands still is to learn what it is about to merge. */
+Test(store_convert, what_is_being_merged_is_not_made_beside)
+{
+    const struct store_tablet_descriptor descriptor = {
+        .tablet = 3, .table = 1, .range = {bytes_of_text("a"), bytes_of_text("zz")}};
+    prepare_merge(&led);
+    FIXTURE_PUMP_UNTIL(&fixture, store_tablet_merge(tablet, right) == STATUS_OK);
+    uint64_t before = fixture.created_count;
+    cr_assert_eq(store_tablet_create(fixture.store, &descriptor), STATUS_OK);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.created_count > before);
+    find_merging();
+    cr_assert_eq(fixture.created, merged);
+    cr_assert_eq(store_tablet_count(fixture.store), 1);
+    cr_assert(store_tablet_was_merged(merged), "whoever asked for it is to take it up");
+    reopen_merging();
+    cr_assert_not(store_tablet_was_merged(merged), "nobody has asked in this life");
+}
+
 /* Grants that were given for one of them bind it (rule 11), and a doubt is a doubt (rules 2, 20). */
 Test(store_convert, what_one_of_them_has_promised_is_promised)
 {

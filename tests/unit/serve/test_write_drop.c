@@ -1,0 +1,113 @@
+/*
+ * A tablet that is to go while a row of its is locked: it goes when the row is free, if that is still right then.
+ */
+#include "tabletserver/serve/write/write_parts.h"
+
+#include "tabletserver/serve/server.h"
+#include "tabletserver/storage/store/store_internal.h"
+#include "tests/support/host_trio.h"
+
+static struct server server;
+static struct write_order order;
+
+static void open_order(struct store *store, const char *folder)
+{
+    char path[512];
+    struct error error = {0};
+    (void)snprintf(path, sizeof path, "%s/schemas", folder);
+    cr_assert_eq(schema_cache_open(path, &server.schemas, &error), STATUS_OK, "%s", error.text);
+    cr_assert_eq(served_map_create(&server.served), STATUS_OK);
+    cr_assert_eq(write_order_init(&order, &server, NULL, store), STATUS_OK);
+}
+
+static void close_order(void)
+{
+    write_order_deinit(&order);
+    served_map_destroy(server.served);
+    schema_cache_close(server.schemas);
+}
+
+/* As while a worker reads the row: what is asked for then waits. */
+static struct tablet_order *drop_with_a_row_locked(struct store_tablet *stored,
+                                                   uint64_t configuration)
+{
+    cr_assert_eq(write_order_add(&order, stored), STATUS_OK);
+    struct tablet_order *tablet = store_tablet_context(stored);
+    tablet->locks = 1;
+    write_order_drop(&order, stored, configuration);
+    cr_assert_eq(store_tablet_context(stored), tablet, "it went with a row locked");
+    cr_assert(tablet->blocked);
+    return tablet;
+}
+
+static void free_row(struct tablet_order *tablet)
+{
+    tablet->locks = 0;
+    barrier_try(&order, tablet);
+}
+
+/* --- one store ------------------------------------------------------------------------------------ */
+
+static struct fixture fixture;
+static struct store_tablet *stored;
+
+static void setup(void)
+{
+    fixture_init(&fixture);
+    fixture_open(&fixture);
+    open_order(fixture.store, fixture.folder);
+    stored = fixture_create(&fixture, 5, "", "");
+}
+
+static void teardown(void)
+{
+    close_order();
+    fixture_deinit(&fixture);
+}
+
+TestSuite(write_drop, .init = setup, .fini = teardown);
+
+Test(write_drop, it_goes_when_no_row_is_locked)
+{
+    free_row(drop_with_a_row_locked(stored, 0));
+    cr_assert_null(store_tablet_find(fixture.store, 5));
+    cr_assert_eq(served_map_count(server.served), 0);
+}
+
+/* It aborted: its data is the merged one's by then. */
+Test(write_drop, one_that_is_merged_meanwhile_stays_until_it_is_asked_again)
+{
+    struct tablet_order *tablet = drop_with_a_row_locked(stored, 0);
+    stored->merging = true;
+    free_row(tablet);
+    cr_assert_eq(store_tablet_find(fixture.store, 5), stored);
+    cr_assert_not(tablet->blocked, "what is written to it waits for nothing");
+    write_order_drop(&order, stored, 0);
+    cr_assert_eq(store_tablet_find(fixture.store, 5), stored);
+    stored->merging = false;
+    write_order_drop(&order, stored, 0);
+    cr_assert_null(store_tablet_find(fixture.store, 5));
+}
+
+/* --- one of three --------------------------------------------------------------------------------- */
+
+TestSuite(write_drop_replicated, .fini = finish);
+
+Test(write_drop_replicated, one_that_counts_again_meanwhile_stays)
+{
+    begin_with(3);
+    wish_for_all();
+    start_all(3);
+    write_rows(3);
+    struct node *primary = NULL;
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    open_order(primary->fixture.store, primary->fixture.folder);
+    uint64_t version = host_look(primary->tablet).configuration.version + 1;
+    struct tablet_order *tablet = drop_with_a_row_locked(primary->tablet, version);
+    node_kill(&cluster.nodes[peer_of(primary)->self.server - 1]);
+    PUMP_UNTIL(&cluster, !host_may_remove(primary->tablet, version));
+    free_row(tablet);
+    cr_assert_eq(store_tablet_find(primary->fixture.store, TABLET), primary->tablet);
+    cr_assert_not(tablet->blocked);
+    close_order();
+}

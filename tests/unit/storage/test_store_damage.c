@@ -1,0 +1,195 @@
+/* Damage in the base of one tablet: what it may hold up, and what rids the store of it. */
+#include "tests/support/store_damage.h"
+
+#define WIDE_CELLS 100 /* of a chunk each: a delete of them all is stored, and swept later */
+#define CELL_BYTES 700
+#define LONG_BYTES 500 /* a key that is a link and the rest of it */
+
+static struct fixture fixture;
+
+static struct family families[] = {
+    {.number = 1, .name = {(const uint8_t *)"aged", 4}, .gc = {.kind = GC_AGE, .age_us = 1000000}},
+};
+
+static struct table table = {
+    .number = 1,
+    .version = 2,
+    .id = {(const uint8_t *)"t", 1},
+    .family_number_next = 2,
+    .families = families,
+    .family_count = 1,
+};
+
+static void setup(void)
+{
+    fixture_init(&fixture);
+    fixture.settings.gc_interval_us = 1000;
+    fixture.pump_clock_us = FIXTURE_PUMP_US;
+    fixture_open(&fixture);
+}
+
+static void teardown(void)
+{
+    fixture_deinit(&fixture);
+}
+
+TestSuite(store_damage, .init = setup, .fini = teardown);
+
+static void put(struct store_tablet *tablet, const char *row)
+{
+    struct change change = fixture_put(1, "c", 5, "v");
+    fixture_write(&fixture, tablet, row, &change, 1);
+}
+
+static void put_cells(struct store_tablet *tablet, const char *row, int count)
+{
+    static char value[CELL_BYTES + 1];
+    static char names[WIDE_CELLS][16];
+    struct change changes[WIDE_CELLS];
+    memset(value, 'v', CELL_BYTES);
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(names[i], sizeof names[i], "%03d", i);
+        changes[i] = fixture_put(1, names[i], 5, value);
+    }
+    fixture_write(&fixture, tablet, row, changes, (size_t)count);
+}
+
+static void delete_row(struct store_tablet *tablet, const char *row)
+{
+    struct change change = {.kind = CHANGE_DELETE_ROW};
+    fixture_write(&fixture, tablet, row, &change, 1);
+}
+
+static int records_of(struct store_tablet *tablet, enum base_space space)
+{
+    return count_records(fixture.store, space, tablet->pieces->pieces[0].extent);
+}
+
+static bool damage_is_said(void)
+{
+    struct store_statistics numbers;
+    store_statistics(fixture.store, &numbers);
+    return strstr(numbers.trouble, "corrupt") != NULL;
+}
+
+/* --- one tablet's damage is no other's -------------------------------------------------------------- */
+
+Test(store_damage, other_tablets_are_collected)
+{
+    struct store_tablet *bad = fixture_create(&fixture, 1, "", "m");
+    struct store_tablet *good = fixture_create(&fixture, 2, "m", "");
+    put(bad, "a");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    cr_assert_eq(store_set_table(fixture.store, &table), STATUS_OK);
+    FIXTURE_PUMP_UNTIL(&fixture, damage_is_said());
+    put(good, "z");
+    fixture_flush(&fixture);
+    FIXTURE_PUMP_UNTIL(&fixture, records_of(good, BASE_SPACE_DATA) == 0);
+    cr_assert_eq(records_of(bad, BASE_SPACE_DATA), 1);
+    cr_assert_eq(store_condition_now(fixture.store), STORE_HEALTHY);
+}
+
+Test(store_damage, other_tablets_are_swept)
+{
+    struct store_tablet *bad = fixture_create(&fixture, 1, "", "m");
+    struct store_tablet *good = fixture_create(&fixture, 2, "m", "");
+    put_cells(bad, "a", WIDE_CELLS);
+    put_cells(good, "z", WIDE_CELLS);
+    fixture_flush(&fixture);
+    damage_record(fixture.store, WIDE_CELLS / 2);
+    struct change change = {.kind = CHANGE_DELETE_FAMILY, .family = 1};
+    fixture_write(&fixture, bad, "a", &change, 1);
+    fixture_write(&fixture, good, "z", &change, 1);
+    fixture_flush(&fixture);
+    FIXTURE_PUMP_UNTIL(&fixture, records_of(good, BASE_SPACE_DATA) == 0 &&
+                                     records_of(good, BASE_SPACE_DELETE) == 0);
+    cr_assert_eq(records_of(bad, BASE_SPACE_DELETE), 1);
+}
+
+Test(store_damage, other_tablets_that_are_dropped_are_erased)
+{
+    static char row[LONG_BYTES + 1];
+    struct store_tablet *bad = fixture_create(&fixture, 1, "", "m");
+    struct store_tablet *good = fixture_create(&fixture, 2, "m", "");
+    uint64_t extent = good->pieces->pieces[0].extent;
+    memset(row, 'a', LONG_BYTES);
+    put(bad, row);
+    put(good, "z");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store); /* the link */
+    store_tablet_drop(fixture.store, bad);
+    store_tablet_drop(fixture.store, good);
+    FIXTURE_PUMP_UNTIL(&fixture, count_records(fixture.store, BASE_SPACE_DATA, extent) == 0);
+    cr_assert_eq(fixture.dropped_count, 2);
+}
+
+/* --- what goes with its row ------------------------------------------------------------------------- */
+
+static void expect_row_goes(struct store_tablet *tablet, const char *row)
+{
+    delete_row(tablet, row);
+    fixture_flush(&fixture);
+    FIXTURE_PUMP_UNTIL(&fixture, records_of(tablet, BASE_SPACE_DATA) == 0 &&
+                                     records_of(tablet, BASE_SPACE_DELETE) == 0);
+    put(tablet, row);
+    fixture_flush(&fixture);
+    FIXTURE_EXPECT(tablet, "a/1:c@5=v\n");
+}
+
+Test(store_damage, a_row_of_one_chunk_can_be_deleted)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    put(tablet, "a");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    expect_row_goes(tablet, "a");
+}
+
+Test(store_damage, a_row_can_be_deleted_and_written_at_once)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct change changes[2] = {{.kind = CHANGE_DELETE_ROW}, fixture_put(1, "d", 5, "new")};
+    put(tablet, "a");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    fixture_write(&fixture, tablet, "a", changes, 2);
+    fixture_flush(&fixture);
+    FIXTURE_EXPECT(tablet, "a/1:d@5=new\n");
+}
+
+Test(store_damage, a_row_of_some_chunks_can_be_deleted)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    put_cells(tablet, "a", 10);
+    fixture_flush(&fixture);
+    damage_record(fixture.store, 5);
+    expect_row_goes(tablet, "a");
+}
+
+/* Its chunks go when it is swept. */
+Test(store_damage, a_row_of_many_chunks_can_be_deleted)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    put_cells(tablet, "a", WIDE_CELLS);
+    fixture_flush(&fixture);
+    damage_record(fixture.store, WIDE_CELLS / 2);
+    expect_row_goes(tablet, "a");
+}
+
+/* A delete that is older than the chunk is none of its. */
+Test(store_damage, what_was_written_after_the_delete_stays_damaged)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct base_writer *writer = NULL;
+    const struct entry old = {.kind = ENTRY_ROW_DELETE, .stamp = {.clock = 1}};
+    put(tablet, "a");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    cr_assert_eq(base_writer_begin(fixture.store->base, &writer), STATUS_OK);
+    cr_assert_eq(
+        base_writer_put(writer, tablet->pieces->pieces[0].extent, bytes_of_text("a"), &old),
+        STATUS_CORRUPT);
+    base_writer_abort(writer);
+    cr_assert_eq(records_of(tablet, BASE_SPACE_DATA), 1);
+}
