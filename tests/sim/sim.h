@@ -359,6 +359,8 @@ struct sim {
     bool quiet;           /* there are no faults yet */
     int64_t quiet_ns;     /* how long there were none */
     int64_t phase_ns;     /* healed: when this phase of it began */
+    int64_t slice_ns;     /* when a learner was given the last slice */
+    uint64_t slices_seen; /* until then */
     uint32_t final_count; /* scans begun at its end */
     bool done;
     struct sim_statistics {

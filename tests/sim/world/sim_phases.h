@@ -8,7 +8,7 @@
  * a quorum   in some seeds: nothing fails any more, but somebody stays away (sim_quorum.h)
  * healed     everybody is there; in some seeds once more, when one server has been stopped on purpose (sim_leave.h)
  *
- * In the last two, all that is under way must end within LIVENESS_NS, every tablet must serve, and scans of all
+ * In the last two, all that is under way must end within LIVENESS_NS of the last slice of a lesson, every tablet must serve, and scans of all
  * tables, both ways, must show exactly what was acknowledged.
  */
 #ifndef TESTS_SIM_WORLD_SIM_PHASES_H
