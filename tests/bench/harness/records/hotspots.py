@@ -84,7 +84,7 @@ def rate_from(write, start):
     return sum(moment["operations"] for moment in moments) / sum(moment["to_s"] - moment["from_s"] for moment in moments)
 
 
-@record("battery_promoted", 14, "BATTERY#user#ts against BATTERY#ts, from one tablet on", group="hotspots")
+@record("battery_promoted", 30, "BATTERY#user#ts against BATTERY#ts, from one tablet on", group="hotspots")
 def battery_promoted(bench):
     """
     The lab's experiment, whose variants begin as one tablet each and are left to the cluster.  What counts is what goes
