@@ -42,10 +42,11 @@ static void wish_for_member(struct goal_review *review,
 
 static void take_back_merge(struct goal_review *review, const struct tablet_goal *goal)
 {
-    struct catalog *catalog = review->catalog;
-    order_withdraw_merge(catalog, review->transaction,
-                         number_map_get(&catalog->tablets, goal->left),
-                         number_map_get(&catalog->tablets, goal->right));
+    struct tablet *left = number_map_get(&review->catalog->tablets, goal->left);
+    struct tablet *right = number_map_get(&review->catalog->tablets, goal->right);
+    if (left != NULL && right != NULL) {
+        order_withdraw_merge(review->catalog, review->transaction, left, right);
+    }
 }
 
 /* One store a tablet and transaction: the next review sees to a second one. */
