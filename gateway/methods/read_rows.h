@@ -1,4 +1,4 @@
-/* ReadRows; how it works stands in read_rows.c. */
+/* ReadRows; how it works stands in read_stream.h. */
 #ifndef GATEWAY_METHODS_READ_ROWS_H
 #define GATEWAY_METHODS_READ_ROWS_H
 

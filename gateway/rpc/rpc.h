@@ -119,6 +119,9 @@ struct arena *rpc_call_arena(struct rpc_call *call);
 /* Count so many bytes with the requests' until the call has ended; false = they are too many. */
 bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes);
 
+/* So many of those that it has reserved do not count any more. */
+void rpc_call_give_back(struct rpc_call *call, uint64_t size_bytes);
+
 /* What a call could reserve yet if it were the only one: more is too much at any time. */
 uint64_t rpc_call_reserve_max(const struct rpc_call *call);
 

@@ -117,6 +117,13 @@ bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes)
     return charge(call, size_bytes, false);
 }
 
+void rpc_call_give_back(struct rpc_call *call, uint64_t size_bytes)
+{
+    ASSERT(size_bytes <= call->request_bytes);
+    atomic_fetch_sub(&call->server->request_bytes, size_bytes);
+    call->request_bytes -= size_bytes;
+}
+
 uint64_t rpc_call_reserve_max(const struct rpc_call *call)
 {
     uint64_t most = call->server->settings.request_memory_max;

@@ -191,6 +191,12 @@ bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes)
     return outcome->reserved_bytes <= fake_reserve_max;
 }
 
+void rpc_call_give_back(struct rpc_call *call, uint64_t size_bytes)
+{
+    cr_assert_leq(size_bytes, call->outcome->reserved_bytes);
+    call->outcome->reserved_bytes -= size_bytes;
+}
+
 uint64_t rpc_call_reserve_max(const struct rpc_call *call)
 {
     (void)call;

@@ -90,21 +90,29 @@ static void drop_stored(struct write_order *order, struct store_tablet *stored)
     store_tablet_drop(order->store, stored);
 }
 
+/* Those who wait for a tablet that goes from here.  Whether its table is deleted or only has no copy here any
+ * more is not known, so they ask on: a master says which.  What was appended may be in other logs, too. */
+static void let_go(struct write_order *order, struct tablet_order *tablet)
+{
+    struct work *work = tablet->pending_first;
+    struct work *next = NULL;
+    tablet->pending_first = NULL;
+    tablet->pending_last = NULL;
+    for (; work != NULL; work = next) {
+        next = work->next;
+        write_fail_unknown(order, work);
+    }
+    for (work = barrier_take_deferred(tablet); work != NULL; work = next) {
+        next = work->next;
+        write_redirect(order, work);
+    }
+}
+
 static void finish_drop(struct write_order *order, struct tablet_order *tablet)
 {
     struct store_tablet *stored = tablet->tablet;
     write_flush(order, tablet);
-    struct work *pending = tablet->pending_first;
-    struct work *deferred = barrier_take_deferred(tablet);
-    tablet->pending_first = NULL;
-    tablet->pending_last = NULL;
-    for (struct work *lists[] = {pending, deferred}, **list = lists; list < lists + 2; list++) {
-        for (struct work *work = *list; work != NULL;) {
-            struct work *next = work->next;
-            write_fail(order, work, STATUS_NOT_FOUND, "the table has been deleted");
-            work = next;
-        }
-    }
+    let_go(order, tablet);
     hold_forget_change(order, tablet);
     (void)served_map_replace(order->server->served, stored, NULL, 0); /* takes out: cannot fail */
     store_tablet_set_context(stored, NULL);

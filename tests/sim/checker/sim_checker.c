@@ -138,6 +138,13 @@ static bool is_live(const struct sim_checker *checker, uint64_t table)
     return false;
 }
 
+void sim_checker_on_not_found(struct sim_checker *checker, const struct sim_task *task)
+{
+    if (is_live(checker, task->table)) {
+        WRONG(checker, task, "not found, though nobody has deleted the table");
+    }
+}
+
 /* --- tasks ------------------------------------------------------------------------------------ */
 
 static enum sim_operation_kind draw_kind(struct sim_checker *checker)

@@ -15,6 +15,7 @@
  *   rows       written, acknowledged and not deleted: seen by every read that begins later; deleted
  *              and acknowledged: never seen again; never written: never seen
  *   scans      ascending (descending), each row once
+ *   tables     not found only if someone wanted them deleted
  *   catalog    tablets of a table cover the key space; numbers are never given twice
  *   serving    one server ever acknowledges writes of a tablet
  */
@@ -93,6 +94,8 @@ void sim_checker_end(struct sim_checker *checker,
                      const struct sim_outcome *outcome);
 
 uint64_t sim_checker_main_table(const struct sim_checker *checker);
+/* A client was told, for good, that there is no such table. */
+void sim_checker_on_not_found(struct sim_checker *checker, const struct sim_task *task);
 /* The administrator's doing. */
 void sim_checker_on_table(struct sim_checker *checker, uint32_t name, uint64_t number);
 void sim_checker_on_delete(struct sim_checker *checker, uint64_t number);

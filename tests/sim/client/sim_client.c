@@ -204,6 +204,9 @@ void sim_client_fail(struct sim_client *client,
     case RETRY_FINAL:
         sim_trace(client->sim, "client %u: task %llu ends with %s", client->node,
                   (unsigned long long)operation->task->id, status_name(status));
+        if (status == STATUS_NOT_FOUND) {
+            sim_checker_on_not_found(client->sim->checker, operation->task);
+        }
         sim_client_finish(client, operation, &given_up);
         break;
     case RETRY_NOW:

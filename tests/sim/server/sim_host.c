@@ -231,10 +231,10 @@ void sim_host_add(const struct sim_loop *loop, struct sim_tablet *tablet)
            STATUS_OK);
 }
 
-bool sim_host_may_remove(struct sim_tablet *tablet, const struct assignment_action *action)
+bool sim_host_may_remove(struct sim_tablet *tablet, uint64_t configuration)
 {
     return !sim_loop_of(tablet)->server->replicates ||
-           host_may_remove(sim_stored(tablet), action->assigned->configuration.version);
+           host_may_remove(sim_stored(tablet), configuration);
 }
 
 void sim_host_remove(struct sim_tablet *tablet)

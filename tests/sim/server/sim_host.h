@@ -61,7 +61,7 @@ void sim_host_take(struct sim_server *server, const struct sim_message *message)
 
 /* The store has it: it has a replica from now on; is about to drop it. */
 void sim_host_add(const struct sim_loop *loop, struct sim_tablet *tablet);
-bool sim_host_may_remove(struct sim_tablet *tablet, const struct assignment_action *action);
+bool sim_host_may_remove(struct sim_tablet *tablet, uint64_t configuration);
 void sim_host_remove(struct sim_tablet *tablet);
 /* Tablets with others that its stores lead, or have proposed to. */
 uint32_t sim_host_leads_count(const struct sim_server *server);

@@ -102,6 +102,7 @@ void sim_server_begin_step(struct sim_server *server, struct sim_effects *effect
         struct sim_loop *loop = server->loops[i];
         loop->clock = sim_store_next_clock(&loop->store, sim_wall_us(server->sim, server->node));
     }
+    sim_write_release_held(server);
 }
 
 void sim_server_end_step(struct sim_server *server)

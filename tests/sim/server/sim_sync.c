@@ -308,8 +308,8 @@ static void perform(struct sim_server *server, const struct assignment_action *a
         }
         break;
     case ASSIGNMENT_DROP:
-        if (tablet != NULL && sim_host_may_remove(tablet, action)) {
-            sim_write_drop(server, tablet);
+        if (tablet != NULL) {
+            sim_write_drop(server, tablet, action->assigned->configuration.version);
         }
         break;
     case ASSIGNMENT_CONVERT:

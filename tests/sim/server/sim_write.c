@@ -91,7 +91,7 @@ void sim_write_route(struct sim_server *server, struct sim_work *work)
         return;
     }
     struct sim_order *order = sim_order_of(tablet);
-    if (order->blocked) {
+    if (order->blocked || sim_write_must_hold(server, tablet)) {
         sim_write_defer(order, work);
     } else if (operation->kind != OPERATION_DROP_RANGE) {
         order_write(server, tablet, work);

@@ -75,12 +75,16 @@ void sim_write_release_deferred(struct sim_server *server, struct sim_work *work
     }
 }
 
-static void fail_list(struct sim_work *work)
+static void let_go(struct sim_server *server, struct sim_order *order)
 {
-    while (work != NULL) {
-        struct sim_work *next = work->next;
-        sim_answer_fail(work, STATUS_NOT_FOUND, "the table has been deleted");
-        work = next;
+    struct sim_work *next = NULL;
+    for (struct sim_work *work = order->pending_first; work != NULL; work = next) {
+        next = work->next;
+        sim_answer_fail(work, STATUS_UNAVAILABLE, "not known");
+    }
+    for (struct sim_work *work = sim_write_take_deferred(order); work != NULL; work = next) {
+        next = work->next;
+        sim_answer_redirect(server, work);
     }
 }
 
@@ -88,16 +92,18 @@ static void finish_drop(struct sim_server *server, struct sim_tablet *tablet)
 {
     struct sim_order *order = sim_order_of(tablet);
     sim_write_flush(server, tablet);
-    struct sim_work *pending = order->pending_first;
-    struct sim_work *deferred = sim_write_take_deferred(order);
     sim_served_replace((const struct sim_tablet *const[]){tablet}, 1, NULL, 0);
-    fail_list(pending);
-    fail_list(deferred);
+    let_go(server, order);
     memory_free(order);
     if (tablet->replicated) {
         sim_host_remove(tablet);
     }
     sim_store_drop(tablet->store, tablet);
+}
+
+static bool may_drop(struct sim_tablet *tablet, uint64_t configuration)
+{
+    return !tablet->merging && sim_host_may_remove(tablet, configuration);
 }
 
 void sim_write_try_barrier(struct sim_server *server, struct sim_tablet *tablet)
@@ -106,10 +112,11 @@ void sim_write_try_barrier(struct sim_server *server, struct sim_tablet *tablet)
     if (!order->blocked || order->locks > 0) {
         return;
     }
-    if (order->dropping) {
+    if (order->dropping && may_drop(tablet, order->drop_configuration)) {
         finish_drop(server, tablet);
         return;
     }
+    order->dropping = false; /* it is merged, or counts again, since it waits */
     if (order->split_wanted) {
         uint64_t clock = sim_store_next_clock(tablet->store,
                                               sim_wall_us(server->sim, server->node));
@@ -148,13 +155,14 @@ void sim_write_split(struct sim_server *server,
     sim_write_try_barrier(server, tablet);
 }
 
-void sim_write_drop(struct sim_server *server, struct sim_tablet *tablet)
+void sim_write_drop(struct sim_server *server, struct sim_tablet *tablet, uint64_t configuration)
 {
     struct sim_order *order = sim_order_of(tablet);
-    if (order == NULL || order->blocked || tablet->merging) {
+    if (order == NULL || order->blocked || !may_drop(tablet, configuration)) {
         return; /* the master asks again */
     }
     order->blocked = true;
     order->dropping = true;
+    order->drop_configuration = configuration;
     sim_write_try_barrier(server, tablet);
 }

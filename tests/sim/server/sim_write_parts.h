@@ -35,6 +35,11 @@ void sim_write_resolve(struct sim_server *server,
 /* Give out what was gathered. */
 void sim_write_flush(struct sim_server *server, struct sim_tablet *tablet);
 
+/* --- sim_write_hold.c ----------------------------------------------------------------------------- */
+
+/* Is a change of who serves going on, which has not taken long yet? */
+bool sim_write_must_hold(struct sim_server *server, struct sim_tablet *tablet);
+
 /* --- sim_write_barrier.c -------------------------------------------------------------------------- */
 
 /* DropRowRange: as a barrier. */

@@ -9,6 +9,7 @@
  *     Header    the value of x-test
  *     Fail      NOT_FOUND, with as many bytes of details as the request says
  *     Reserve   "BYTES": reserves them, and answers yes or no
+ *     Borrow    "BYTES": reserves them, gives them back, and does so again
  */
 #ifndef TESTS_UNIT_GATEWAY_RPC_FIXTURE_H
 #define TESTS_UNIT_GATEWAY_RPC_FIXTURE_H
@@ -189,6 +190,17 @@ static inline void run_reserve(void *context,
     answer(call, bytes_of_text(is_let_in ? "yes" : "no"));
 }
 
+static inline void run_borrow(void *context, struct rpc_call *call, const ProtobufCMessage *request)
+{
+    (void)context;
+    bool is_let_in = true;
+    for (int i = 0; i < 2; i++) {
+        is_let_in = is_let_in && rpc_call_reserve(call, number_of(request, NULL));
+        rpc_call_give_back(call, is_let_in ? number_of(request, NULL) : 0);
+    }
+    answer(call, bytes_of_text(is_let_in ? "yes" : "no"));
+}
+
 /* --- the server ------------------------------------------------------------------------------ */
 
 static inline void on_ended(void *context,
@@ -213,7 +225,7 @@ static inline struct rpc_settings service_settings(struct service *service)
         {"/test.Test/Echo", NULL, run_echo},       {"/test.Test/Stream", NULL, run_stream},
         {"/test.Test/Hold", NULL, run_hold},       {"/test.Test/Patience", NULL, run_patience},
         {"/test.Test/Header", NULL, run_header},   {"/test.Test/Fail", NULL, run_fail},
-        {"/test.Test/Reserve", NULL, run_reserve},
+        {"/test.Test/Reserve", NULL, run_reserve}, {"/test.Test/Borrow", NULL, run_borrow},
     };
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         methods[i].request = value_kind;

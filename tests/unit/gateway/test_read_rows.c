@@ -419,6 +419,26 @@ Test(read_rows, what_a_scan_keeps_of_many_keys_is_counted, .timeout = 600)
     fake_request_memory = UINT64_MAX;
 }
 
+Test(read_rows, what_waits_for_its_reader_is_counted, .timeout = 600)
+{
+    Google__Bigtable__V2__ReadRowsRequest request = request_of();
+    struct run run = {.prng = prng_of_seed(7), .rows_at_once = 9};
+    set_data(100, 100000, EDUBBA_OK, "");
+    fake_reserve_max = 3 << 20; /* a message at a time, of ten or so */
+    run_stream(&run, &request, "", false);
+    expect_rows(&run, 100);
+    cr_assert_gt(run.outcome.messages, 5);
+    fake_outcome_deinit(&run.outcome);
+    fake_reserve_max = 1 << 20;
+    expect_end(&request, "", EDUBBA_UNAVAILABLE, "wait for readers");
+    fake_request_memory = 1 << 20; /* then it is alone */
+    run_stream(&run, &request, "", false);
+    expect_rows(&run, 100);
+    fake_outcome_deinit(&run.outcome);
+    fake_reserve_max = UINT64_MAX;
+    fake_request_memory = UINT64_MAX;
+}
+
 Test(read_rows, a_row_that_never_has_room_is_a_large_row, .timeout = 600)
 {
     Google__Bigtable__V2__ReadRowsRequest request = request_of();

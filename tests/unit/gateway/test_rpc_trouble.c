@@ -103,6 +103,10 @@ Test(rpc_trouble, what_a_method_reserves_counts_until_its_end)
         ask_value(&client, "/test.Test/Reserve", bytes_of_text("1100000"), text, sizeof text),
         GRPC_STATUS_OK);
     cr_assert_str_eq(text, "no");
+    cr_assert_eq(
+        ask_value(&client, "/test.Test/Borrow", bytes_of_text("900000"), text, sizeof text),
+        GRPC_STATUS_OK);
+    cr_assert_str_eq(text, "yes", "what is given back can be reserved again");
     service_end(&service, &client);
 }
 

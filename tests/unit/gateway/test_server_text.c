@@ -80,7 +80,6 @@ Test(server_text, a_text_without_end_is_cut)
 Test(server_text, tables_and_families_are_told_apart)
 {
     cr_assert(server_text_is_of_table(EDUBBA_NOT_FOUND, "table 'T' was not found"));
-    cr_assert(server_text_is_of_table(EDUBBA_NOT_FOUND, "the table has been deleted"));
     cr_assert_not(server_text_is_of_table(EDUBBA_UNAVAILABLE, "table 'T' was not found"));
     cr_assert_not(server_text_is_of_table(
         EDUBBA_NOT_FOUND,

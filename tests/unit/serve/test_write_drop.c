@@ -17,12 +17,14 @@ static void open_order(struct store *store, const char *folder)
     (void)snprintf(path, sizeof path, "%s/schemas", folder);
     cr_assert_eq(schema_cache_open(path, &server.schemas, &error), STATUS_OK, "%s", error.text);
     cr_assert_eq(served_map_create(&server.served), STATUS_OK);
+    cr_assert_eq(location_map_create(&server.locations), STATUS_OK);
     cr_assert_eq(write_order_init(&order, &server, NULL, store), STATUS_OK);
 }
 
 static void close_order(void)
 {
     write_order_deinit(&order);
+    location_map_destroy(server.locations);
     served_map_destroy(server.served);
     schema_cache_close(server.schemas);
 }
@@ -87,6 +89,29 @@ Test(write_drop, one_that_is_merged_meanwhile_stays_until_it_is_asked_again)
     stored->merging = false;
     write_order_drop(&order, stored, 0);
     cr_assert_null(store_tablet_find(fixture.store, 5));
+}
+
+/* A copy goes when its tablet has moved, too: "not found" would be believed. */
+Test(write_drop, who_waits_for_it_is_not_told_that_there_is_no_such_table)
+{
+    static struct batch batch = {.server = &server, .lock = PTHREAD_MUTEX_INITIALIZER};
+    static struct operation operation = {.kind = OPERATION_MUTATE, .table = 5};
+    struct part part = {.batch = &batch};
+    struct work appended = {.part = &part, .operation = &operation};
+    struct work behind = {.part = &part, .operation = &operation};
+    operation.row = bytes_of_text("row");
+    arena_init(&batch.arena, 1024, SIZE_MAX);
+    struct tablet_order *tablet = drop_with_a_row_locked(stored, 0);
+    write_pend(tablet, &appended, 1);
+    work_list_append(&tablet->deferred_first, &tablet->deferred_last, &behind);
+    order.waiting = 2;
+    free_row(tablet);
+    cr_assert_eq(order.waiting, 0);
+    cr_assert_eq(part.completed_count, 2);
+    cr_assert_eq(appended.answer.status, STATUS_UNAVAILABLE, "other logs may have it");
+    cr_assert_eq(behind.answer.status, STATUS_NOT_OWNER);
+    order.answered = NULL; /* there is nobody to send it to */
+    arena_deinit(&batch.arena);
 }
 
 /* --- one of three --------------------------------------------------------------------------------- */
