@@ -17,8 +17,10 @@
  *   (1) holder's end <= (time of sending of an acknowledged beacon) + lease, of the peer's newest
  *       incarnation known.
  *   (2) A (tablet, version) that was excepted is in every acknowledgement until the peer has said
- *       that it saw it, and is never granted again.  What it saw of the process before, whose exceptions had the same
- *       numbers, is no such word.
+ *       that it saw it, and is never granted again: not by the store that excepted it.  Another one of this server may
+ *       be slower, and promise under a version that is history; that binds, and tells the peer nothing
+ *       (lease_check_promises()).  What it saw of the process before, whose exceptions had the same numbers, is no
+ *       such word.
  *   (3) What is granted and not excepted is not free before (receipt of the last acknowledged
  *       beacon, or the granting itself, whichever is later) + grace, nor before this module's beginning + the
  *       grace that processes before it had.
@@ -173,5 +175,7 @@ int64_t lease_deadline_ns(const struct lease *lease);
 
 /* Abort unless the invariants hold. */
 void lease_check(const struct lease *lease);
+/* And unless nothing is granted that is excepted: of a server with one store. */
+void lease_check_promises(const struct lease *lease);
 
 #endif /* TABLETSERVER_REPLICA_LEASE_H */

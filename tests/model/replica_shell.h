@@ -115,6 +115,7 @@ static inline void step_lease(struct world *world, struct server *server, struct
     }
     MUST(world, lease_step(server->lease, &event, &effects) == STATUS_OK);
     lease_check(server->lease);
+    lease_check_promises(server->lease);
     perform_lease(world, server, &effects);
 }
 

@@ -263,6 +263,9 @@ void sim_seam_step_lease(struct sim_server *server, const struct lease_event *ev
     now.now_ns = sim_boot_ns(server->sim, server->node);
     ASSERT(lease_step(server->peers.lease, &now, &effects) == STATUS_OK);
     lease_check(server->peers.lease);
+    if (server->disk->store_count == 1) {
+        lease_check_promises(server->peers.lease);
+    }
     for (uint32_t i = 0; i < effects.count; i++) {
         perform(server, &effects.items[i]);
     }

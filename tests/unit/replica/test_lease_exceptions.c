@@ -46,6 +46,24 @@ Test(lease, what_was_seen_of_the_process_before_is_not_seen_of_this_one)
     lease_destroy(lease);
 }
 
+/* Of another store of this server, which is slower: the tablet has gone on elsewhere (simulator, seed 300011638). */
+Test(lease, a_promise_under_an_older_version_comes_after_its_exception)
+{
+    struct lease *lease = make(7, 0);
+    struct lease_event promise = about(LEASE_EVENT_GRANT, 5300 * MS, 11);
+    promise.version = 3;
+    greet(lease, 0);
+    (void)step(lease, about(LEASE_EVENT_EXCEPT, 5200 * MS, 11));
+    cr_assert_eq(step(lease, promise).count, 0);
+    struct lease_effects effects = step(lease, beacon(5400 * MS, 1, 3, 0));
+    cr_assert_eq(effects.items[0].acknowledgement.exception_count, 1, "it is told as before");
+    promise.type = LEASE_EVENT_EXCEPT;
+    promise.now_ns = 5500 * MS;
+    effects = step(lease, promise);
+    cr_assert_eq(effects.items[0].at_ns, 7400 * MS, "and it binds");
+    lease_destroy(lease);
+}
+
 Test(lease, a_beacon_says_of_which_process_it_has_seen_exceptions)
 {
     struct lease *lease = make(7, 0);
