@@ -47,8 +47,11 @@ static void tell_keys(struct buffer *out, const struct heat_live_tablet *tablet)
         const struct heat_live_key *key = &tablet->frequent[i];
         buffer_append_format(out, "%s{\"key\":", i == 0 ? "" : ",");
         json_key(out, bytes_of(key->key, key->key_bytes));
-        buffer_append_format(out, ",\"reads\":%llu,\"writes\":%llu,\"share\":",
-                             (unsigned long long)key->reads, (unsigned long long)key->writes);
+        buffer_append_format(out, ",\"reads\":");
+        json_number(out, key->reads);
+        buffer_append_format(out, ",\"writes\":");
+        json_number(out, key->writes);
+        buffer_append_format(out, ",\"share\":");
         json_number(out, key->share);
         buffer_append_u8(out, '}');
     }

@@ -293,9 +293,16 @@ static bool allocate(struct heat_grid *grid, enum heat_metric metric)
            grid->covered_us != NULL && (!divides || grid->divisors != NULL);
 }
 
-/* Columns begin at multiples of the step, so that a window that moves on keeps them. */
+/* Columns begin at multiples of the step, so that a window that moves on keeps them.  A single one is the window: at a
+ * multiple of its length it would leave out any part of it. */
 static void place_columns(const struct heat_question *question, struct heat_grid *grid)
 {
+    if (question->columns_max == 1) {
+        grid->start_us = question->start_us;
+        grid->step_us = question->end_us - question->start_us;
+        grid->column_count = 1;
+        return;
+    }
     grid->step_us = heat_grid_step_us(question->end_us - question->start_us, question->columns_max);
     grid->start_us = question->start_us - question->start_us % grid->step_us;
     grid->column_count = (size_t)((question->end_us - grid->start_us + grid->step_us - 1) /

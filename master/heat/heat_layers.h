@@ -27,7 +27,7 @@ struct heat_table {
     struct list_link link;
     uint64_t number;
     struct heat_rows rows;   /* running */
-    int64_t start_us;        /* when they began; 0 = with the next report */
+    int64_t start_us;        /* when they began */
     bool busy;               /* something was counted in them */
     int64_t minutes_made_us; /* fine columns that began before it are in minutes */
     uint64_t sweep;          /* the last one that named it */

@@ -142,7 +142,10 @@ static void blend_all(struct heat_rates *rates,
     blend(&rates->write_cpu, figures->write_cpu_ns, seconds, weight, NS_A_SECOND);
 }
 
-static void take_detail(struct heat_live_tablet *tablet, const struct load_detail *detail)
+/* The detail's figures are of the report's time. */
+static void take_detail(struct heat_live_tablet *tablet,
+                        const struct load_detail *detail,
+                        double seconds)
 {
     double all = 0;
 
@@ -157,8 +160,8 @@ static void take_detail(struct heat_live_tablet *tablet, const struct load_detai
         size_t key_bytes = key->row.size_bytes < HEAT_LIVE_KEY_BYTES ? key->row.size_bytes
                                                                      : HEAT_LIVE_KEY_BYTES;
         double operations = (double)key->reads + (double)key->writes;
-        frequent->reads = key->reads;
-        frequent->writes = key->writes;
+        frequent->reads = (double)key->reads / seconds;
+        frequent->writes = (double)key->writes / seconds;
         frequent->share = all > operations ? operations / all : 1;
         frequent->key_bytes = key_bytes;
         if (key_bytes > 0) {
@@ -205,7 +208,7 @@ void heat_live_take(struct heat_live *live, const struct located_report *report,
         add(&sum, &load->figures);
         if (tablet != NULL) {
             blend_all(&tablet->rates, &load->figures, seconds, tablet->heard_us == 0);
-            take_detail(tablet, &load->detail);
+            take_detail(tablet, &load->detail, seconds);
             tablet->heard_us = now_us;
             tablet->server = server->number;
             list_append(&server->tablets, &tablet->link, tablet);

@@ -33,8 +33,8 @@ struct heat_rates {
 
 struct heat_live_key {
     double share; /* of the tablet's operations that were looked at */
-    uint64_t reads;
-    uint64_t writes;
+    double reads; /* a second, at least */
+    double writes;
     size_t key_bytes;
     uint8_t key[HEAT_LIVE_KEY_BYTES];
 };

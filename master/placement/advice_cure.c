@@ -87,6 +87,13 @@ static const char *break_series(const struct key_shape *shape, struct buffer *ou
     return salt(shape, out);
 }
 
+/* Salts, or promoted fields, that are too few. */
+static const char *spread_further(struct buffer *out)
+{
+    buffer_append_format(out, ": more salts, or a field of more values, spread it further.");
+    return "salting";
+}
+
 const char *cure_growing(const struct cure_growing *growing, struct buffer *out)
 {
     const struct key_shape *shape = &growing->shape;
@@ -94,9 +101,17 @@ const char *cure_growing(const struct cure_growing *growing, struct buffer *out)
     if (growing->writers > 1) {
         buffer_append_format(out,
                              "%zu tablets grow at their ends at once, as salts and promoted fields "
-                             "make them: more salts, or a field of more values, spread it further.",
+                             "make them",
                              growing->writers);
-        return "salting";
+        return spread_further(out);
+    }
+    if (growing->peers && !shape->more) {
+        char front[BYTES_PRINTABLE_SIZE_MAX];
+        buffer_append_format(out,
+                             "Rows that begin otherwise than with '%s' are written to as much, as "
+                             "salts and promoted fields have it",
+                             front_of(shape, front));
+        return spread_further(out);
     }
     if (key_shape_is_time(shape)) {
         bool one_of_several = growing->others && shape->front.size_bytes > 0 && !shape->more;

@@ -16,6 +16,7 @@ struct cure_growing {
     struct key_shape shape;
     bool others;    /* the table has rows that begin with another front */
     size_t writers; /* tablets that grow at their ends at the same time */
+    bool peers;     /* rows with another front take as much, or nearly */
 };
 
 /* Each appends a sentence or two and returns the pattern's name. */

@@ -14,6 +14,16 @@ static struct key_shape shape_of_end(const struct load_detail *detail)
     return key_shape_of(rows, count);
 }
 
+/* What makes of a point's writes so many a second. */
+static double writes_scale(const struct advice_tablet *tablet)
+{
+    double writes = 0;
+    for (size_t i = 0; i < tablet->detail.point_count; i++) {
+        writes += (double)tablet->detail.points[i].writes;
+    }
+    return writes > 0 ? advice_rates_of(tablet).writes / writes : 0;
+}
+
 static bool is_other(struct bytes row, struct bytes front)
 {
     return row.size_bytes > 0 && !bytes_starts_with(row, front);
@@ -69,6 +79,36 @@ static size_t count_growing(const struct advising *advising,
     return growing;
 }
 
+/* Does another beginning of such rows take a quarter of what this one does, or more?  Then it is no single series that is
+ * hot, also where nobody can tell yet that the other one grows: for a while after its tablet's load began what was written
+ * above it long ago is in the way.  Tablets ascend, and so do points: rows that begin alike are side by side. */
+static bool has_peers(const struct advising *advising,
+                      const struct advice_tablet *tablet,
+                      const struct key_shape *shape)
+{
+    double wanted = advice_rates_of(tablet).writes / 4;
+    struct bytes beginning = BYTES_EMPTY;
+    double writes = 0;
+
+    for (size_t i = 0; i < advising->table->tablet_count && shape->front.size_bytes > 0; i++) {
+        const struct advice_tablet *other = &advising->table->tablets[i];
+        double scale = writes_scale(other);
+        for (size_t j = 0; j < other->detail.point_count; j++) {
+            struct bytes front = BYTES_EMPTY;
+            if (!key_shape_front_of(shape, other->detail.points[j].row, &front)) {
+                continue;
+            }
+            writes = bytes_equal(front, beginning) ? writes : 0;
+            beginning = front;
+            writes += scale * (double)other->detail.points[j].writes;
+            if (writes >= wanted && !bytes_equal(front, shape->front)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static void cure_monotonic(struct advising *advising,
                            struct advice_finding *finding,
                            const struct cure_growing *growing)
@@ -88,6 +128,7 @@ static void judge_growth(struct advising *advising, const struct advice_tablet *
 
     growing.others = advice_has_others(advising, growing.shape.front);
     growing.writers = count_growing(advising, tablet, growing.shape.front);
+    growing.peers = has_peers(advising, tablet, &growing.shape);
     buffer_append_format(&text,
                          "%u %% of writes hit one tablet; its rows only grow at the end (%u %% of "
                          "its writes are above all rows before)",

@@ -167,3 +167,53 @@ struct key_shape key_shape_of(const struct bytes *rows, size_t count)
     }
     return shape;
 }
+
+/* How much of the row so many fields take, with their separators; SIZE_MAX: it has fewer. */
+static size_t fields_size(struct bytes row, size_t count)
+{
+    size_t at = 0;
+    for (; count > 0; count--) {
+        at += field_size(bytes_drop_front(row, at));
+        if (at == row.size_bytes) {
+            return SIZE_MAX;
+        }
+        at += 1;
+    }
+    return at;
+}
+
+static size_t count_fields(struct bytes front)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < front.size_bytes; i++) {
+        count += is_separator(front.data[i]) ? 1 : 0;
+    }
+    return count;
+}
+
+static bool is_of_kind(struct bytes rest, enum key_field kind)
+{
+    size_t size = field_size(rest);
+    switch (kind) {
+    case KEY_FIELD_DATE:
+        return date_size(rest) > 0;
+    case KEY_FIELD_EPOCH:
+        return epoch_size(rest) > 0;
+    case KEY_FIELD_NUMBER:
+        return size > 0 && is_digit(rest.data[size - 1]);
+    case KEY_FIELD_TEXT:
+    case KEY_FIELD_BYTES:
+        return false;
+    }
+    return false;
+}
+
+bool key_shape_front_of(const struct key_shape *shape, struct bytes row, struct bytes *ret_front)
+{
+    size_t size = shape->known ? fields_size(row, count_fields(shape->front)) : SIZE_MAX;
+    if (size == SIZE_MAX || !is_of_kind(bytes_drop_front(row, size), shape->kind)) {
+        return false;
+    }
+    *ret_front = front_of(row, size);
+    return true;
+}

@@ -39,6 +39,10 @@ struct key_shape {
  * rows'. */
 struct key_shape key_shape_of(const struct bytes *rows, size_t count);
 
+/* What another row of the same form begins with: as many fields in front, and behind them a field of the same kind.
+ * False: it is of another form, as far as it is seen, or the form is not known. */
+bool key_shape_front_of(const struct key_shape *shape, struct bytes row, struct bytes *ret_front);
+
 static inline bool key_shape_is_time(const struct key_shape *shape)
 {
     return shape->known && (shape->kind == KEY_FIELD_DATE || shape->kind == KEY_FIELD_EPOCH);

@@ -140,6 +140,7 @@ for (const colorScheme of ['light', 'dark']) {
   const users = range ? Number(range[2].slice(4)) - Number(range[1].slice(4)) : 0;
   check('and what they had: 2 560 reads/s over 500 users', Math.abs(rate - (2560 * users) / 500) < 0.35 * ((2560 * users) / 500) + 1, [rate, users]);
   await shot(page, 'tooltip');
+  check('and what part of the table that was', tip.includes('of the table then'), tip);
   await page.mouse.click(x, y);
   check('a click pins it', await page.locator('.pins li').count() === 1);
   check('with the same figures', (await page.locator('.pins li').innerText()).includes(range?.[1] ?? 'nothing'));
@@ -154,10 +155,24 @@ for (const colorScheme of ['light', 'dark']) {
   await heatOf(page);
   const zoomed = new URLSearchParams((await page.evaluate(() => location.hash)).split('?')[1]);
   check('what is pinned stays', await page.locator('.pins li').count() === 1);
+  await page.mouse.move(x + 5, y + 5);
+  const near = await page.locator('.tip').innerText();
+  check('of a part of the keys shares are of that part', near.includes('of these keys then') && !near.includes('of the table'), near);
   check('a drag zooms into keys and time', zoomed.get('start') >= 'user2000' && zoomed.get('end') <= 'user2500' && Number(zoomed.get('from')) > known.begin_us, String(zoomed));
   await shot(page, 'zoomed');
+  await page.mouse.dblclick(x, y);
+  await page.waitForFunction(() => !location.hash.includes('start='));
+  check('a double click goes back, and pins nothing', await page.locator('.pins li').count() === 1, await page.locator('.pins li').count());
+  await page.goto(`${base}/#/table/USERS?${window_}&start=user2000&end=user2500`);
+  await heatOf(page);
   await page.locator('#whole').click();
   await page.waitForFunction(() => !location.hash.includes('start='));
+  const sorted = await page.evaluate(async () => {
+    const { inOrder } = await import('/format.js');
+    const keys = ['', '\\x00', '\\x1f', 'A', 'A\\x00', 'Z', '\\\\', 'a', '\\x7f', '\\xff'];
+    return keys.every((key, i) => i === 0 || inOrder(keys[i - 1]) < inOrder(key));
+  });
+  check('keys of any bytes are in their order', sorted);
 
   await page.goto(`${base}/#/table/USERS?${window_}`);
   await heatOf(page);

@@ -7,6 +7,7 @@ import { repeat } from './repeat.js';
 import { link } from './table.js';
 
 const TABLES_MOST = 64; // are asked, those with load now first
+const PAGES_EVERY_MS = 30000; // minutes that were hot, where they are more than a page
 const KINDS = {
   balanced: ['good', 'Balanced'], too_few: ['', 'Too little was seen'], popular_key: ['bad', 'One row takes much of the load'],
   monotonic: ['bad', 'Keys only grow'], narrow_range: ['warn', 'Few ranges take most'], high_pressure: ['warn', 'High pressure'],
@@ -80,15 +81,31 @@ function hotBefore(hot) {
     }));
 }
 
+/** All minutes of the last hour; those that are over have a page each thousand, the newest last. */
+async function askHot(signal) {
+  const hot = { tablets: [], pages: 0 };
+  for (let next = null; next !== 0; hot.pages += 1) {
+    const page = await ask('hot_tablets', { count: 1000, after: next }, signal);
+    hot.tablets.push(...page.tablets);
+    next = page.next;
+  }
+  return hot;
+}
+
 export function diagnosticsPage(main, signal) {
   const words = h('div', { class: 'two' }), now = h('div', {}), before = h('div', {});
   main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Diagnostics'), h('span', { class: 'soft' }, 'what sampled operations say of row keys, and what would cure it')), words,
     h('section', { class: 'card', 'aria-label': 'Busy tablets' }, h('header', {}, h('h2', {}, 'Busy tablets'), h('span', { class: 'soft' }, 'right now')), now),
     h('section', { class: 'card', 'aria-label': 'Hot tablets' }, h('header', {}, h('h2', {}, 'Hot tablets'), h('span', { class: 'soft' }, 'minutes of the last hour in which one took 1 % of its server or more')), before));
+  let hot = null, asked_ms = 0;
   repeat(signal, async () => {
-    const [seen, hot] = await Promise.all([look(signal), ask('hot_tablets', { count: 1000 }, signal)]);
+    const seen = await look(signal);
     now.replaceChildren(busyNow(seen));
-    before.replaceChildren(hotBefore(hot));
+    if (!(hot?.pages > 1) || Date.now() - asked_ms >= PAGES_EVERY_MS) {
+      hot = await askHot(signal);
+      asked_ms = Date.now();
+      before.replaceChildren(hotBefore(hot));
+    }
     words.replaceChildren(...await advise(seen, signal));
   });
 }

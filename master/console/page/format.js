@@ -56,6 +56,9 @@ export function span(us) {
   return s < 172800 ? `${Math.round(s / 3600)} h` : `${Math.round(s / 86400)} days`;
 }
 
+/** A key as text whose order is that of its bytes: \xNN is one letter, and so are two backslashes. */
+export const inOrder = (text) => text.replace(/\\(?:\\|x([0-9a-f]{2}))/gi, (_, digits) => (digits ? String.fromCharCode(parseInt(digits, 16)) : '\\'));
+
 /** A key, or what an empty one stands for. */
 export const key = (text, open) => (text === '' ? open : text);
 

@@ -2,7 +2,7 @@
 // given and tells of what is wanted; where numbers come from is not its business.
 
 import { announce, h, style } from './dom.js';
-import { METRICS, key, moment, percent, rate, say, span, time } from './format.js';
+import { METRICS, inOrder, key, moment, percent, rate, say, span, time } from './format.js';
 import { BANDS_DARK, BANDS_LIGHT, isDark, palette } from './palette.js';
 import { brighten, commonLength, placeRows, prefixBands, rowAt, shade, shorten } from './scale.js';
 
@@ -69,6 +69,7 @@ export class HeatMap {
       value: this.rateOf(row, column),
       words: say(this.metric, this.rateOf(row, column)),
       share: !this.heat.mean && all > 0 ? this.valueOf(row, column) / all : null,
+      shareOf: this.heat.keys[0] === '' && this.heat.end === '' ? 'of the table then' : 'of these keys then',
       from_us: this.startOf(column), to_us: this.startOf(column + 1),
       mean: say(this.metric, rate(this.heat, this.heat.row_totals[row], this.coveredUs())),
     };
@@ -220,6 +221,7 @@ export class HeatMap {
   }
 
   drawOverlay() {
+    if (!this.heat) return; // what was pinned is there before the first answer
     const made = [];
     const px = (box) => Object.fromEntries(Object.entries(box).map(([name, value]) => [name, `${value}px`]));
     if (this.drag?.moved) {
@@ -245,8 +247,8 @@ export class HeatMap {
   placeOf(pin) {
     const middle = (pin.from_us + pin.to_us) / 2;
     const column = (middle - this.heat.start_us) / this.heat.step_us;
-    const row = this.heat.keys.findLastIndex((start) => start <= pin.start);
-    if (column < 0 || column > this.heat.columns || row < 0 || (this.heat.end !== '' && pin.start >= this.heat.end)) return null;
+    const row = this.heat.keys.findLastIndex((start) => inOrder(start) <= inOrder(pin.start));
+    if (column < 0 || column > this.heat.columns || row < 0 || (this.heat.end !== '' && inOrder(pin.start) >= inOrder(this.heat.end))) return null;
     return { x: (column / this.heat.columns) * this.picture.clientWidth, y: ((this.edges[row] + this.edges[row + 1]) / 2) * this.picture.clientHeight };
   }
 
@@ -269,7 +271,7 @@ export class HeatMap {
       h('span', { class: 'range' }, key(fact.start, 'first key'), ' … ', key(fact.end, 'last key')),
       h('dl', {},
         h('dt', {}, 'time'), h('dd', {}, `${moment(fact.from_us)}, ${span(fact.to_us - fact.from_us)}`),
-        fact.share !== null && [h('dt', {}, 'of the table then'), h('dd', {}, percent(fact.share))],
+        fact.share !== null && [h('dt', {}, fact.shareOf), h('dd', {}, percent(fact.share))],
         h('dt', {}, 'here on average'), h('dd', {}, fact.mean)),
     ];
   }
@@ -365,7 +367,14 @@ export class HeatMap {
     });
     picture.addEventListener('pointercancel', () => { this.drag = null; this.drawOverlay(); });
     picture.addEventListener('pointerleave', () => { if (!this.drag) { this.cursor = null; this.drawOverlay(); } });
-    picture.addEventListener('dblclick', () => this.back());
+    // Each click of two has pinned something by then: that is taken back.
+    picture.addEventListener('mousedown', (event) => { if (event.detail === 1) this.unclicked = this.pins; });
+    picture.addEventListener('dblclick', () => {
+      this.pins = this.unclicked ?? this.pins;
+      this.pinned(this.pins);
+      this.drawOverlay();
+      this.back();
+    });
     picture.addEventListener('blur', () => { this.cursor = null; this.drawOverlay(); });
     picture.addEventListener('keydown', (event) => this.onKey(event));
   }

@@ -83,9 +83,10 @@ function paint(canvas, heat, bright, top) {
   context.putImageData(image, 0, 0);
 }
 
-/** A heat map of the time that small pictures show; null: nothing is known of the table. */
+/** A heat map of the time that small pictures show; null: nothing is known of the table.  By its name: another one's may
+ *  be its number. */
 async function heatOf(table, rows, columns, signal) {
-  return ask('heat', { table: table.number, last_s: WINDOW_S, rows, columns }, signal).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
+  return ask('heat', { table: table.name, last_s: WINDOW_S, rows, columns }, signal).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
 }
 
 /** Those with most operations in that time. */
@@ -173,7 +174,7 @@ export function serversPage(main, signal) {
         return [server.address.replace('tcp://', ''),
           h('span', { class: `chip ${!server.alive ? 'bad' : server.draining ? 'warn' : 'good'}` }, !server.alive ? 'gone' : server.draining ? 'draining' : 'alive'), server.zone,
           count(server.leading), count(server.tablets), style(bar(load && load.capacity > 0 ? [['r', load.read_cpu / load.capacity], ['w', load.write_cpu / load.capacity]] : [], percent(shareOf(server))), { 'min-width': '6rem' }),
-          percent(shareOf(server)), load ? count(load.reads) : '—', load ? count(load.writes) : '—', bytes(sum(server.stores, (store) => store.used_bytes)), bytes(Math.min(...server.stores.map((store) => store.free_bytes))),
+          percent(shareOf(server)), load ? count(load.reads) : '—', load ? count(load.writes) : '—', bytes(sum(server.stores, (store) => store.used_bytes)), server.stores.length ? bytes(Math.min(...server.stores.map((store) => store.free_bytes))) : '—',
           server.last_heard_us ? `${span(Math.max(0, Date.now() * 1000 - server.last_heard_us))} ago` : 'never'];
       })));
   });

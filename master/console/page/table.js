@@ -85,7 +85,7 @@ function pinList(map) {
     h('b', {}, `${i + 1}. ${pin.words}`),
     h('span', { class: 'range' }, key(pin.start, 'first key'), ' … ', key(pin.end, 'last key')),
     h('dl', {}, h('dt', {}, pin.title), h('dd', {}, pin.words), h('dt', {}, 'time'), h('dd', {}, moment(pin.from_us)),
-      pin.share !== null && [h('dt', {}, 'of the table then'), h('dd', {}, percent(pin.share))],
+      pin.share !== null && [h('dt', {}, pin.shareOf), h('dd', {}, percent(pin.share))],
       h('dt', {}, 'here on average'), h('dd', {}, pin.mean))));
 }
 
@@ -194,11 +194,14 @@ const help = () => h('details', {}, h('summary', {}, 'How to read it'),
 
 // --- tablets -----------------------------------------------------------------------------------------------------
 
+/** Of this table's tablets alone: those of others may be a thousand that are busier.  Of a new table nothing is known. */
+const loadOf = (table, signal) => ask('load', { table, count: 1000 }, signal).catch((error) => { if (error instanceof ApiError) return { tablets: [] }; throw error; });
+
 async function tabletsTab(main, state, signal) {
   const place = h('section', { class: 'card', 'aria-label': 'Tablets' }, empty('Loading …'));
   main.append(place);
   try {
-    const [page, seen, load] = await Promise.all([ask('tablets', { table: state.name, from: state.after, count: PAGE }, signal), look(signal), ask('load', { count: 1000 }, signal)]);
+    const [page, seen, load] = await Promise.all([ask('tablets', { table: state.name, from: state.after, count: PAGE }, signal), look(signal), loadOf(state.name, signal)]);
     const address = new Map(seen.servers.map((server) => [server.number, server.address.replace('tcp://', '')]));
     const live = new Map(load.tablets.map((tablet) => [tablet.tablet, tablet]));
     const most = Math.max(1, ...page.tablets.map((tablet) => tablet.size_bytes));

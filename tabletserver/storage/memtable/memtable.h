@@ -22,9 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/bytes.h"
+#include "common/base/buffer.h"
 #include "common/base/stamp.h"
 #include "common/model/mutation.h"
+#include "common/model/row_set.h"
 #include "tabletserver/storage/rows/entry.h"
 
 struct memtable;
@@ -90,6 +91,13 @@ void memtable_raise_floor(struct memtable *memtable, uint64_t sequence);
 size_t memtable_bytes(const struct memtable *memtable);
 uint64_t memtable_row_count(const struct memtable *memtable);
 uint64_t memtable_last_sequence(const struct memtable *memtable); /* 0 when empty */
+
+/* A row of the range that about as many of the range's rows lie before as behind, to a few hundredths where there are
+ * thousands, appended to row (reset first).  Rows count whatever their sequence: it is where to cut.  False: there are
+ * fewer than two, or no memory.  Any thread, with a reference. */
+bool memtable_middle_row(const struct memtable *memtable,
+                         const struct row_range *range,
+                         struct buffer *row);
 
 /* A layer cursor at a sequence, not below the floor; holds a reference.  Rows, qualifiers and the
  * values of puts that it hands out live as long as it is open.  Errors: STATUS_NO_MEMORY. */

@@ -208,7 +208,7 @@ struct store_tablet_statistics {
 /* Any thread. */
 void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_statistics *ret);
 
-/* A row that halves the tablet's data, appended to row (reset first); *ret_found false when there
+/* A row that about halves the tablet's data, appended to row (reset first); *ret_found false when there
  * is none.  May take some milliseconds: any thread but the loop. */
 enum status store_tablet_middle(struct store_tablet *tablet, struct buffer *row, bool *ret_found);
 /* The last row that anything is kept of, whether or not a reader would be shown it, appended to row (reset

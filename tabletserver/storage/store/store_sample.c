@@ -1,53 +1,40 @@
 /* Where a tablet may be cut: in two, or about every so many bytes; and where its rows end. */
 #include "tabletserver/storage/store/store_internal.h"
 
-#define MIDDLE_ROWS_MAX 4096 /* walked when nothing is in the base yet */
-
 /* --- the middle of a tablet ------------------------------------------------------------------------ */
 
-/* Rows of the tablet from the start, up to `count`; the last one is left in row. */
-static enum status walk_rows(struct row_reader *reader,
-                             uint64_t count,
-                             struct buffer *row,
-                             uint64_t *ret_walked)
+/* Of the memtable that has most rows. */
+static bool middle_of_memory(struct store_tablet *tablet, struct buffer *row)
 {
-    struct bytes found_row = BYTES_EMPTY;
-    bool found = false;
-    uint64_t walked = 0;
-    enum status status = row_reader_seek(reader, ROW_AT_OR_AFTER, BYTES_EMPTY, &found_row, &found);
-    while (status == STATUS_OK && found) {
-        walked++;
-        buffer_reset(row);
-        buffer_append_bytes(row, found_row);
-        if (walked == count) {
-            break;
+    struct memtable *largest = NULL;
+    (void)pthread_mutex_lock(&tablet->mutex);
+    for (uint32_t i = 0; i < tablet->layer_count; i++) {
+        struct memtable *memtable = tablet->layers[i]->memtable;
+        if (largest == NULL || memtable_row_count(memtable) > memtable_row_count(largest)) {
+            largest = memtable;
         }
-        status = row_reader_seek(reader, ROW_AFTER, buffer_bytes(row), &found_row, &found);
     }
-    *ret_walked = walked;
-    return status == STATUS_OK && row->failed ? STATUS_NO_MEMORY : status;
+    largest = largest == NULL ? NULL : memtable_ref(largest);
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    bool found = largest != NULL && memtable_middle_row(largest, &tablet->descriptor.range, row);
+    memtable_unref(largest);
+    return found;
 }
 
-/* A tablet so young that its rows are in memory: count them. */
-static enum status middle_of_rows(struct store_tablet *tablet, struct buffer *row, bool *ret_found)
+static enum status middle_of_base(struct store_tablet *tablet, struct buffer *row, bool *ret_found)
 {
-    static const struct table no_table;
-    struct store_read *read = NULL;
-    enum status status = store_read_begin(tablet, &no_table, STORE_READ_COMMITTED, 0, &read);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    uint64_t walked = 0;
-    uint64_t again = 0;
-    status = walk_rows(store_read_reader(read), MIDDLE_ROWS_MAX, row, &walked);
-    bool found = status == STATUS_OK && walked >= 2;
-    if (found) {
-        status = walk_rows(store_read_reader(read), walked / 2 + 1, row, &again);
-    }
-    store_read_end(read);
+    struct base_snapshot *snapshot = NULL;
+    (void)pthread_mutex_lock(&tablet->mutex);
+    struct store_pieces *pieces = store_pieces_ref(tablet->pieces);
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    *ret_found = false;
+    buffer_reset(row);
+    enum status status = base_snapshot_begin(tablet->store->base, &snapshot);
     if (status == STATUS_OK) {
-        *ret_found = found;
+        status = base_middle_row(snapshot, pieces->pieces, pieces->count, row, ret_found);
+        base_snapshot_end(snapshot);
     }
+    store_pieces_unref(pieces);
     return status;
 }
 
@@ -69,23 +56,16 @@ enum status store_tablet_last_row(struct store_tablet *tablet, struct buffer *ro
     return status == STATUS_OK && row->failed ? STATUS_NO_MEMORY : status;
 }
 
+/* Where more lies in memory than is flushed: a flush goes in the order of rows, so what there is of the first one is the
+ * tablet's beginning. */
 enum status store_tablet_middle(struct store_tablet *tablet, struct buffer *row, bool *ret_found)
 {
-    struct base_snapshot *snapshot = NULL;
-    buffer_reset(row);
-    (void)pthread_mutex_lock(&tablet->mutex);
-    struct store_pieces *pieces = store_pieces_ref(tablet->pieces);
-    (void)pthread_mutex_unlock(&tablet->mutex);
-    bool found = false;
-    enum status status = base_snapshot_begin(tablet->store->base, &snapshot);
-    if (status == STATUS_OK) {
-        status = base_middle_row(snapshot, pieces->pieces, pieces->count, row, &found);
-        base_snapshot_end(snapshot);
-    }
-    store_pieces_unref(pieces);
-    if (status == STATUS_OK && !found) {
-        buffer_reset(row);
-        status = middle_of_rows(tablet, row, &found);
+    struct store_tablet_statistics statistics;
+    enum status status = STATUS_OK;
+    store_tablet_statistics(tablet, &statistics);
+    bool found = statistics.memtable_bytes > statistics.base_bytes && middle_of_memory(tablet, row);
+    if (!found) {
+        status = middle_of_base(tablet, row, &found);
     }
     /* Strictly inside: a split there leaves both sides something. */
     found = found && bytes_compare(buffer_bytes(row), tablet->descriptor.range.start) > 0 &&

@@ -254,6 +254,56 @@ Test(advice, salts_whose_tablets_are_split_are_not_told_to_begin_salting)
     cr_assert_not(says(response.findings[0].cure, "Promote another field"));
 }
 
+/* What is stored above a salt's rows hides for 10 to 20 s that they grow, where salts share a tablet: only the last one
+ * is known to, and was taken for one series of several that is hot. */
+Test(advice, salts_of_which_one_is_known_to_grow_are_not_told_to_begin_salting)
+{
+    static const char *const beginnings[] = {"0#BATTERY#20150301124", "1#BATTERY#20150301124",
+                                             "2#BATTERY#20150301124"};
+    for (size_t i = 0; i < 3; i++) {
+        name_rows(tablet(0, 3200, 20), beginnings[i], 100, "");
+    }
+    tablets[2].detail.appended_permille = 970;
+    struct advice_finding finding = ask(3).findings[0];
+    cr_assert(finding.kind == ADVICE_MONOTONIC && finding.tablet == 3);
+    cr_assert(says(finding.cure, "otherwise than with '2#BATTERY#' are written to as much"));
+    cr_assert(says(finding.cure, "more salts"));
+    cr_assert_not(says(finding.cure, "salt the key"));
+    tablets[0].figures.writes = 640; /* now it is the only one that takes much */
+    tablets[1].figures.writes = 640;
+    finding = ask(3).findings[0];
+    cr_assert(says(finding.cure, "one of its values, '2#BATTERY#'"));
+}
+
+/* Many series that are little each are no other one that takes as much. */
+Test(advice, one_hot_series_beside_many_is_salted)
+{
+    struct advice_tablet *many = tablet(0, 3200, 20);
+    for (size_t i = 0; i < LOAD_POINTS_MAX; i++) {
+        (void)snprintf(rows[0][i], sizeof rows[0][i], "NASDAQ#A%02zu#1426535612100", i);
+        points[0][i].row = bytes_of_text(rows[0][i]);
+    }
+    many->range.start = points[0][0].row;
+    struct advice_tablet *hot = tablet(0, 3200, 30);
+    name_rows(hot, "NASDAQ#ZXZZT#1426535612", 100, "");
+    hot->detail.appended_permille = 970;
+    struct advice_finding finding = ask(2).findings[0];
+    cr_assert(finding.kind == ADVICE_MONOTONIC && finding.tablet == 2);
+    cr_assert(says(finding.cure, "one of its values, 'NASDAQ#ZXZZT#'"));
+}
+
+/* Two games by date: what stands behind the date goes in front of it, however many games there are. */
+Test(advice, several_fronts_before_a_time_that_has_more_behind_it_are_swapped)
+{
+    static const char *const beginnings[] = {"Chess#20150301#Co", "LoL#20150301#Co"};
+    for (size_t i = 0; i < 2; i++) {
+        name_rows(tablet(0, 3200, 20), beginnings[i], 100, "x");
+    }
+    tablets[1].detail.appended_permille = 970;
+    struct advice_finding finding = ask(2).findings[0];
+    cr_assert(says(finding.cure, "'LoL#ID#TIME' in place of 'LoL#TIME#ID'"));
+}
+
 Test(advice, few_leading_fields_are_named)
 {
     for (int i = 0; i < 7; i++) {

@@ -44,12 +44,33 @@ Test(heat_grid, totals_agree_whatever_the_size)
         heat_make_grid(1, HEAT_METRIC_OPS, heat_range("", ""), sizes[i], sizes[i], &grid);
         cr_assert_leq(grid.row_count, sizes[i]);
         cr_assert_leq(grid.column_count, sizes[i]);
-        if (grid.column_count > 1) {
-            same(grid.total, 400 * 13);
-        }
+        same(grid.total, 400 * 13);
         check_totals(&grid);
         heat_grid_deinit(&grid);
     }
+}
+
+/* Half of what was done in the last 15 minutes was before the hour: it was left out, and more so the younger the hour. */
+Test(heat_grid, one_column_is_the_whole_window)
+{
+    struct error error = {0};
+    struct heat_grid grid;
+    heat_now_us += 3000 * HEAT_SECOND_US;
+    for (int i = 0; i < 20; i++) {
+        heat_report(1, "", "", NULL, 10, 0);
+        heat_pass(60);
+    }
+    const struct heat_question question = {
+        .start_us = heat_now_us - 900 * HEAT_SECOND_US,
+        .end_us = heat_now_us,
+        .rows_max = 1,
+        .columns_max = 1,
+    };
+    cr_assert_eq(heat_grid_make(heat_map_table(&heat_map, 1), &question, &grid, &error), STATUS_OK);
+    cr_assert_eq(grid.column_count, 1);
+    same(grid.total, 150);
+    cr_assert(grid.start_us == question.start_us && grid.step_us == 900 * HEAT_SECOND_US);
+    heat_grid_deinit(&grid);
 }
 
 Test(heat_grid, what_was_hot_is_where_and_when_it_was)

@@ -23,10 +23,13 @@ static void stop(void)
 
 TestSuite(heat_live, .init = start, .fini = stop, .timeout = 600);
 
-/* One second of one tablet. */
+static uint64_t seconds = 1; /* of a report */
+
+/* What one tablet had to do in them. */
 static void hear(uint64_t server, uint64_t tablet, uint64_t reads, int64_t now_us)
 {
-    const struct load_report head = {.elapsed_ns = 1000000000, .capacity_ns = 2000000000};
+    const struct load_report head = {.elapsed_ns = seconds * 1000000000,
+                                     .capacity_ns = seconds * 2000000000};
     const struct load_key keys[] = {{bytes_of_text("k"), reads / 2, 0}};
     const struct load_point points[] = {{bytes_of_text("a"), reads, 0, 0}};
     const struct row_range range = {bytes_of_text("a"), bytes_of_text("z")};
@@ -58,6 +61,16 @@ Test(heat_live, says_what_was_reported_last)
     cr_assert_eq(tablet(7)->frequent_count, 1);
     cr_assert(fabs(tablet(7)->frequent[0].share - 0.5) < 1e-9);
     cr_assert(fabs(tablet(7)->appended - 0.25) < 1e-9);
+}
+
+/* Where no master answered for a while a report is of more than a second; so much more was counted of its rows, too. */
+Test(heat_live, frequent_rows_are_told_by_the_second)
+{
+    seconds = 4;
+    hear(1, 7, 100, NOW_US);
+    cr_assert(fabs(tablet(7)->rates.reads - 25) < 1e-9);
+    cr_assert(fabs(tablet(7)->frequent[0].reads - 12.5) < 1e-9);
+    cr_assert(fabs(tablet(7)->frequent[0].share - 0.5) < 1e-9);
 }
 
 Test(heat_live, fades_and_goes)

@@ -90,6 +90,25 @@ Test(heat_store, what_was_saved_is_there_after_a_restart)
     cr_assert(fabs(heat_total(2, HEAT_METRIC_OPS) - 40) < 1e-6);
 }
 
+static size_t columns_in_file(void);
+
+/* The clock was ahead, and is right since: when that time comes what it had dated there would be added to what is. */
+Test(heat_store, what_a_clock_that_was_ahead_has_dated_is_no_more)
+{
+    load_some();
+    save_all();
+    size_t before = columns_in_file();
+    heat_now_us = HEAT_NOON_US + 300 * HEAT_SECOND_US;
+    restart();
+    double rest = heat_total(1, HEAT_METRIC_OPS);
+    cr_assert(rest > 1000 && rest < 2200, "%f", rest);
+    size_t after = columns_in_file();
+    cr_assert(after > 0 && after < before, "%zu of %zu", after, before);
+    heat_now_us = HEAT_NOON_US + 3600 * HEAT_SECOND_US;
+    restart();
+    cr_assert(fabs(heat_total(1, HEAT_METRIC_OPS) - rest) < 1e-6);
+}
+
 Test(heat_store, what_is_gone_stays_gone)
 {
     load_some();

@@ -74,6 +74,34 @@ Test(key_shape, numbers_words_and_bytes)
     cr_assert_eq(shape.kind, KEY_FIELD_BYTES);
 }
 
+/* Of a row that is of the same form; "" where it is not. */
+static const char *front_beside(const struct key_shape *shape, const char *row)
+{
+    static char text[BYTES_PRINTABLE_SIZE_MAX];
+    struct bytes front = BYTES_EMPTY;
+    bool same = key_shape_front_of(shape, bytes_of_text(row), &front);
+    return same ? bytes_printable(front, text) : "";
+}
+
+Test(key_shape, rows_of_the_same_form_tell_their_fronts)
+{
+    struct key_shape shape = SHAPE("0#BATTERY#20150301124501", "0#BATTERY#20150301124502");
+    cr_assert_str_eq(front_beside(&shape, "12#BATTERY#20150302"), "12#BATTERY#");
+    cr_assert_str_eq(front_beside(&shape, "12#BATTERY#2015"), "",
+                     "as far as it is seen it is no date");
+    cr_assert_str_eq(front_beside(&shape, "12#BATTERY"), "");
+    cr_assert_str_eq(front_beside(&shape, "12#20150302"), "", "a field less");
+    cr_assert_str_eq(front_beside(&shape, ""), "");
+    shape = SHAPE("2#0000012345", "2#0000012346");
+    cr_assert_eq(shape.kind, KEY_FIELD_NUMBER);
+    cr_assert_str_eq(front_beside(&shape, "1#00001"), "1#");
+    cr_assert_str_eq(front_beside(&shape, "1#"), "");
+    cr_assert_str_eq(front_beside(&shape, "1#x"), "");
+    shape = SHAPE("a|Corrie|1", "a|Wren|2");
+    cr_assert_str_eq(front_beside(&shape, "b|Wren|2"), "", "by text nobody can tell");
+    cr_assert_str_eq(front_beside(&(struct key_shape){.known = false}, "b|2"), "");
+}
+
 Test(key_shape, of_too_few_rows_nothing_is_known)
 {
     cr_assert_not(key_shape_of(NULL, 0).known);

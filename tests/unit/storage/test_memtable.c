@@ -544,3 +544,49 @@ Test(memtable, rows_are_found_whatever_they_were_expected_to_begin_with)
     cr_assert(bytes_equal(memtable_shared_prefix(memtable), bytes_of_text("user")));
     memtable_unref(memtable);
 }
+
+/* --- the middle ------------------------------------------------------------------------------------ */
+
+/* Of 100 000 rows, "000000" and so on, the number of the one in the middle of the range; -1: there is none. */
+static int middle_of(const struct memtable *memtable, const char *start, const char *end)
+{
+    const struct row_range range = {bytes_of_text(start), bytes_of_text(end)};
+    struct buffer row = BUFFER_INIT;
+    int number = -1;
+    if (memtable_middle_row(memtable, &range, &row)) {
+        cr_assert(row_range_contains(&range, buffer_bytes(&row)));
+        buffer_append_u8(&row, 0);
+        number = atoi((const char *)row.data);
+    }
+    buffer_deinit(&row);
+    return number;
+}
+
+Test(memtable, a_row_in_the_middle_is_found_without_looking_at_each)
+{
+    struct memtable *memtable = make();
+    struct change change = put("q", 1, "v");
+    char row[16];
+    cr_assert_eq(middle_of(memtable, "", ""), -1);
+    for (int i = 0; i < 100000; i++) {
+        (void)snprintf(row, sizeof row, "%06d", i * 37 % 100000);
+        apply(memtable, (uint64_t)i + 1, row, &change, 1);
+        if (i == 0) {
+            cr_assert_eq(middle_of(memtable, "", ""), -1, "one row has no middle");
+        }
+    }
+    static const struct {
+        const char *start;
+        const char *end;
+        int low;
+        int high;
+    } ranges[] = {{"", "", 42000, 58000}, {"050000", "", 71000, 79000}, {"", "010000", 4200, 5800}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        int middle = middle_of(memtable, ranges[i].start, ranges[i].end);
+        cr_assert(middle >= ranges[i].low && middle <= ranges[i].high, "%d of range %zu", middle,
+                  i);
+    }
+    (void)middle_of(memtable, "020000", "020010"); /* of so few none need be found */
+    cr_assert_eq(middle_of(memtable, "x", ""), -1);
+    memtable_unref(memtable);
+}

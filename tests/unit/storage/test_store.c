@@ -503,6 +503,24 @@ Test(store, middle_of_a_young_tablet)
     buffer_deinit(&row);
 }
 
+/* It was the 2 049th row, however many there are: a table of small rows was cut at 2 % for the first time. */
+Test(store, middle_of_a_young_tablet_of_many_rows)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct buffer row = BUFFER_INIT;
+    bool found = false;
+    char text[16];
+    for (int i = 0; i < 12000; i++) {
+        (void)snprintf(text, sizeof text, "r%05d", i);
+        write_put(tablet, text, "1");
+    }
+    cr_assert_eq(store_tablet_middle(tablet, &row, &found), STATUS_OK);
+    cr_assert(found);
+    cr_assert_gt(bytes_compare(buffer_bytes(&row), bytes_of_text("r04800")), 0);
+    cr_assert_lt(bytes_compare(buffer_bytes(&row), bytes_of_text("r07200")), 0);
+    buffer_deinit(&row);
+}
+
 Test(store, samples_of_a_tablet)
 {
     struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
