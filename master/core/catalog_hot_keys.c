@@ -193,6 +193,17 @@ static struct advice_tablet to_advise(const struct catalog *catalog,
     };
 }
 
+/* The longest of them: by then every server has told, as they do each second. */
+static uint64_t known_ns(const struct known *known, size_t count)
+{
+    uint64_t longest_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t own_ns = (uint64_t)(known[i].entry->heard_us - known[i].entry->since_us) * 1000;
+        longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
+    }
+    return longest_ns;
+}
+
 enum status hot_advise(struct catalog *catalog,
                        const struct table_entry *table,
                        struct advise_response *ret_response)
@@ -213,7 +224,7 @@ enum status hot_advise(struct catalog *catalog,
     for (size_t i = 0; i < count; i++) {
         tablets[i] = to_advise(catalog, &known[i], until_us);
     }
-    const struct advice_table all = {tablets, count, table->tablet_count};
+    const struct advice_table all = {tablets, count, table->tablet_count, known_ns(known, count)};
     enum status status = advise(&all, &catalog->scratch, ret_response);
     if (status == STATUS_OK && count > 0) {
         ret_response->age_us = (uint64_t)(catalog->now_us - told_last_us(known, count));

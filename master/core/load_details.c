@@ -171,10 +171,12 @@ static void take_one(struct load_details *details,
     }
     static const struct load_figures none;
     bool goes_on = old != NULL && old->server == source->server;
+    bool is_known = old != NULL && fading(source->now_us - old->heard_us) > 0;
     double factor = goes_on ? fading(source->now_us - old->heard_us) : 0;
     entry->tablet = load->tablet;
     entry->server = source->server;
     entry->heard_us = source->now_us;
+    entry->since_us = is_known ? old->since_us : source->now_us;
     entry->elapsed_ns = report->elapsed_ns + (goes_on ? faded(old->elapsed_ns, factor) : 0);
     entry->capacity_ns = report->capacity_ns + (goes_on ? faded(old->capacity_ns, factor) : 0);
     entry->figures = add_faded(goes_on ? &old->figures : &none, factor, &load->figures);
@@ -318,6 +320,7 @@ void load_details_inherit(struct load_details *details,
     entry->tablet = tablet;
     entry->server = whole->server;
     entry->heard_us = whole->heard_us;
+    entry->since_us = whole->since_us;
     entry->elapsed_ns = whole->elapsed_ns;
     entry->capacity_ns = whole->capacity_ns;
     entry->figures = take_shares(&whole->figures, shares);

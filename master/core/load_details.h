@@ -41,6 +41,7 @@ struct load_entry_detail {
     uint64_t tablet;
     uint64_t server; /* who has told */
     int64_t heard_us;
+    int64_t since_us;    /* told of without a gap, by whichever servers */
     uint64_t elapsed_ns; /* what the figures are about; and what the server could have used in it */
     uint64_t capacity_ns;
     struct load_figures figures; /* the longest latencies are of the newest report */

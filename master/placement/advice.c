@@ -36,17 +36,48 @@ static struct advice_rates detail_total(const struct load_detail *detail)
 
 /* --- findings ----------------------------------------------------------------------------------- */
 
+/* What the keys do comes before what comes of it. */
+static int by_weight(const void *a, const void *b)
+{
+    const struct advice_finding *left = a;
+    const struct advice_finding *right = b;
+    bool left_first = left->kind <= ADVICE_MONOTONIC;
+    bool right_first = right->kind <= ADVICE_MONOTONIC;
+    if (left_first != right_first) {
+        return left_first ? -1 : 1;
+    }
+    if (left->share_permille != right->share_permille) {
+        return left->share_permille > right->share_permille ? -1 : 1;
+    }
+    return (left->kind > right->kind) - (left->kind < right->kind);
+}
+
+/* A place for it: of one that weighs less, where there are enough.  NULL: there is none. */
+static struct advice_finding *find_place(struct advising *advising,
+                                         const struct advice_finding *added)
+{
+    struct advice_finding *least = &advising->findings[0];
+    if (advising->count < ADVICE_FINDINGS_MAX) {
+        return &advising->findings[advising->count++];
+    }
+    for (size_t i = 1; i < advising->count; i++) {
+        if (by_weight(least, &advising->findings[i]) < 0) {
+            least = &advising->findings[i];
+        }
+    }
+    return by_weight(added, least) < 0 ? least : NULL;
+}
+
 struct advice_finding *advice_add(struct advising *advising,
                                   enum advice_kind kind,
                                   uint32_t share,
                                   struct buffer *text)
 {
-    struct advice_finding *finding = NULL;
-    if (text->failed) {
-        advising->failed = true;
-    } else if (advising->count < ADVICE_FINDINGS_MAX) {
-        finding = &advising->findings[advising->count++];
-        *finding = (struct advice_finding){.kind = kind, .share_permille = share};
+    const struct advice_finding added = {.kind = kind, .share_permille = share};
+    struct advice_finding *finding = text->failed ? NULL : find_place(advising, &added);
+    advising->failed = advising->failed || text->failed;
+    if (finding != NULL) {
+        *finding = added;
         finding->text = arena_copy(advising->arena, buffer_bytes(text));
         advising->failed = advising->failed || finding->text.data == NULL;
     }
@@ -81,15 +112,15 @@ static void judge_key(struct advising *advising,
                       struct advice_rates total)
 {
     double own = (double)key->reads + (double)key->writes;
+    double rate = own / advice_sum(total) * advice_sum(advice_rates_of(tablet));
     uint32_t of_tablet = advice_permille(own, advice_sum(total));
-    uint32_t share = advice_permille(own / advice_sum(total) * advice_sum(advice_rates_of(tablet)),
-                                     advice_sum(advising->all));
+    uint32_t share = advice_permille(rate, advice_sum(advising->all));
     bool presses = of_tablet >= 2 * ADVICE_TABLET_PERMILLE &&
                    cpu_permille(tablet) >= ADVICE_PRESSURE_PERMILLE;
     struct buffer text = BUFFER_INIT;
     char row[BYTES_PRINTABLE_SIZE_MAX];
 
-    if (share < ADVICE_KEY_PERMILLE && !presses) {
+    if ((share < ADVICE_KEY_PERMILLE || rate < ADVICE_ROW_OPERATIONS_MIN) && !presses) {
         return;
     }
     buffer_append_format(
@@ -286,20 +317,13 @@ static void say_balanced(struct advising *advising)
     (void)advice_add(advising, ADVICE_BALANCED, most, &text);
 }
 
-/* What the keys do comes before what comes of it. */
-static int by_weight(const void *a, const void *b)
+/* What was counted tells of rows that are large, however few they are. */
+static void find_of_few(struct advising *advising)
 {
-    const struct advice_finding *left = a;
-    const struct advice_finding *right = b;
-    bool left_first = left->kind <= ADVICE_MONOTONIC;
-    bool right_first = right->kind <= ADVICE_MONOTONIC;
-    if (left_first != right_first) {
-        return left_first ? -1 : 1;
+    find_large_rows(advising);
+    if (advising->count == 0) {
+        say_too_few(advising);
     }
-    if (left->share_permille != right->share_permille) {
-        return left->share_permille > right->share_permille ? -1 : 1;
-    }
-    return (left->kind > right->kind) - (left->kind < right->kind);
 }
 
 static void find_all(struct advising *advising)
@@ -336,9 +360,11 @@ enum status advise(const struct advice_table *told,
         advising.all.writes += rates.writes;
         observations += table.tablets[i].detail.observations;
     }
-    if (observations < ADVICE_OBSERVATIONS_MIN ||
-        advice_sum(advising.all) < ADVICE_OPERATIONS_MIN) {
+    if (told->known_ns < ADVICE_KNOWN_NS) {
         say_too_few(&advising);
+    } else if (observations < ADVICE_OBSERVATIONS_MIN ||
+               advice_sum(advising.all) < ADVICE_OPERATIONS_MIN) {
+        find_of_few(&advising);
     } else {
         find_all(&advising);
     }

@@ -19,12 +19,29 @@ static size_t count_busiest(const struct advising *advising,
                             double *ret_load)
 {
     size_t count = 0;
+    *ret_load = advising->table->tablet_count > 0 ? advice_sum(advice_rates_of(sorted[0])) : 0;
+    if (advising->table->all_count >= ADVICE_SEVERAL &&
+        advice_permille(*ret_load, advice_sum(advising->all)) >= ADVICE_ONE_PERMILLE) {
+        return 1;
+    }
     *ret_load = 0;
     while (count < advising->table->tablet_count &&
            advice_permille(*ret_load, advice_sum(advising->all)) < ADVICE_MOST_PERMILLE) {
         *ret_load += advice_sum(advice_rates_of(sorted[count++]));
     }
     return count;
+}
+
+/* Few operations that touch many rows: a table that is read from end to end is in one tablet at a time. */
+static bool are_long_scans(const struct advice_tablet **sorted, size_t few)
+{
+    double operations = 0;
+    for (size_t i = 0; i < few; i++) {
+        double seconds = (double)sorted[i]->elapsed_ns / 1e9;
+        double count = (double)sorted[i]->figures.reads + (double)sorted[i]->figures.writes;
+        operations += seconds > 0 ? count / seconds : 0;
+    }
+    return operations < ADVICE_LONG_SCANS;
 }
 
 /* Rows where these tablets' load lies.  A first point is the tablet's start: a boundary, not a row. */
@@ -54,10 +71,12 @@ static void describe_busiest(const struct advice_tablet **sorted,
     }
     buffer_append_format(text, few > ADVICE_NAMED_MAX ? ", ...)" : ")");
     if (shape->known && (shape->front.size_bytes > 0 || key_shape_is_time(shape))) {
-        buffer_append_format(text, ", in rows that begin with '%s'",
-                             bytes_printable(shape->front, front));
+        buffer_append_format(text, ", in rows that begin with ");
+        if (shape->front.size_bytes > 0) {
+            buffer_append_format(text, "'%s'%s", bytes_printable(shape->front, front),
+                                 key_shape_is_time(shape) ? " and " : "");
+        }
         if (key_shape_is_time(shape)) {
-            buffer_append_format(text, " and ");
             cure_describe(shape, text);
         }
     }
@@ -85,7 +104,7 @@ void advice_find_narrow(struct advising *advising)
     bool narrow = few * ADVICE_FEW_ONE_OF <= table->all_count ||
                   (few == 1 && table->all_count >= ADVICE_SEVERAL) ||
                   (few == 1 && table->all_count > 1 && share >= ADVICE_NEARLY_PERMILLE);
-    if (!narrow || advice_has_finding(advising, sorted[0]->tablet)) {
+    if (!narrow || advice_has_finding(advising, sorted[0]->tablet) || are_long_scans(sorted, few)) {
         return;
     }
     struct key_shape shape = shape_of_busiest(advising, sorted, few);

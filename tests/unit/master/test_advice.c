@@ -17,9 +17,11 @@ static struct load_point points[TABLETS_MAX][LOAD_POINTS_MAX];
 static struct load_key keys[TABLETS_MAX][LOAD_KEYS_MAX];
 static char rows[TABLETS_MAX][LOAD_POINTS_MAX][48];
 static size_t count;
+static uint64_t known_ns;
 
 static void start(void)
 {
+    known_ns = 10 * SECOND_NS;
     arena_init(&arena, 4096, SIZE_MAX);
     count = 0;
 }
@@ -79,7 +81,7 @@ static void name_rows(struct advice_tablet *of,
 
 static struct advise_response ask(uint64_t all_count)
 {
-    const struct advice_table table = {tablets, count, all_count};
+    const struct advice_table table = {tablets, count, all_count, known_ns};
     struct advise_response response = {0};
     cr_assert_eq(advise(&table, &arena, &response), STATUS_OK);
     cr_assert(response.finding_count >= 1 && response.finding_count <= ADVICE_FINDINGS_MAX);
@@ -104,6 +106,16 @@ Test(advice, of_little_nothing_is_said)
     cr_assert_eq(ask(4).findings[0].kind, ADVICE_TOO_FEW);
     tablets[0].elapsed_ns = SECOND_NS;
     cr_assert_neq(ask(1).findings[0].kind, ADVICE_TOO_FEW);
+}
+
+/* Servers tell in turn, in the course of a second: of the first one's tablets alone each schema looks narrow. */
+Test(advice, nothing_is_said_before_every_server_has_told)
+{
+    tablet(0, 3200, 30);
+    known_ns = ADVICE_KNOWN_NS - 1;
+    cr_assert_eq(ask(2).findings[0].kind, ADVICE_TOO_FEW);
+    known_ns = ADVICE_KNOWN_NS;
+    cr_assert_eq(ask(2).findings[0].kind, ADVICE_NARROW_RANGE);
 }
 
 Test(advice, an_even_load_is_balanced)
@@ -138,6 +150,20 @@ Test(advice, a_popular_row_is_named)
     cr_assert(says(finding->text, "30 % of the table's load hits one row, 'celebrity'"));
     cr_assert(says(finding->text, "mostly reads"));
     cr_assert(says(finding->pattern, "salting"));
+}
+
+Test(advice, of_many_findings_the_gravest_are_kept)
+{
+    add_key(tablet(1280, 0, 1), "first", 1280, 0);
+    for (int i = 0; i < 8; i++) {
+        add_key(tablet(1344, 0, 1), "other", 1344, 0);
+    }
+    struct advise_response response = ask(9);
+    cr_assert_eq(response.finding_count, ADVICE_FINDINGS_MAX);
+    for (size_t i = 0; i < response.finding_count; i++) {
+        cr_assert_eq(response.findings[i].share_permille, 112);
+        cr_assert(bytes_equal(response.findings[i].key, bytes_of_text("other")));
+    }
 }
 
 Test(advice, rows_that_grow_at_the_end_are_told_with_the_cure)
@@ -318,7 +344,7 @@ Test(advice, few_leading_fields_are_named)
     cr_assert(says(finding.pattern, "salting"));
     name_rows(&tablets[7], "20170726#0000987", 100, "");
     finding = ask(8).findings[0];
-    cr_assert(says(finding.text, "and a time ('20170726')"));
+    cr_assert(says(finding.text, "in rows that begin with a time ('20170726')."));
     cr_assert(says(finding.cure, "'ID#TIME' in place of 'TIME#ID'"));
 }
 
@@ -413,6 +439,21 @@ Test(advice, few_tablets_that_take_most_are_a_narrow_range)
     cr_assert_eq(ask(3).findings[0].kind, ADVICE_BALANCED, "too few tablets to be narrow");
 }
 
+/* A celebrity's: all of its writes are 80 % of the table's, three quarters of that on one site. */
+Test(advice, one_tablet_of_several_that_takes_most_is_a_narrow_range)
+{
+    for (int i = 0; i < 5; i++) {
+        tablet(0, 640, 5);
+    }
+    name_rows(tablet(0, 6400, 30), "u000042-site0-201503011245", 100, "");
+    struct advice_finding finding = ask(6).findings[0];
+    cr_assert(finding.kind == ADVICE_NARROW_RANGE && finding.tablet == 6);
+    cr_assert(says(finding.text, "66 % of writes hit 1 of the table's 6 tablets (6)"));
+    tablets[5].figures.writes = 3200;
+    cr_assert_eq(ask(6).findings[0].kind, ADVICE_BALANCED,
+                 "half is what keys that are popular by Zipf may have");
+}
+
 Test(advice, one_tablet_of_two_that_takes_all_is_a_narrow_range)
 {
     tablet(0, 3200, 30);
@@ -423,6 +464,41 @@ Test(advice, one_tablet_of_two_that_takes_all_is_a_narrow_range)
     cr_assert_eq(ask(1).findings[0].kind, ADVICE_BALANCED, "there is no other");
     tablet(0, 320, 3);
     cr_assert_eq(ask(2).findings[0].kind, ADVICE_BALANCED, "a tenth is elsewhere");
+}
+
+/* Of six rows each has a sixth, also where that is 25 reads a second. */
+Test(advice, rows_of_a_small_table_are_not_popular)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+    struct advice_tablet *small = tablet(160, 0, 1);
+    for (size_t i = 0; i < 6; i++) {
+        add_key(small, names[i], 26, 0);
+    }
+    struct advise_response response = ask(1);
+    cr_assert_eq(response.finding_count, 1);
+    cr_assert_eq(response.findings[0].kind, ADVICE_BALANCED);
+    small->figures.read_rows = 16000; /* 2 600 a second each */
+    cr_assert_eq(ask(1).finding_count, 6);
+    cr_assert_eq(ask(1).findings[0].kind, ADVICE_POPULAR_KEY);
+}
+
+/* Who reads a table from end to end is in one tablet at a time, whatever its keys. */
+Test(advice, a_long_scan_is_no_narrow_range)
+{
+    tablet(100000, 0, 30)->figures.reads = 1;
+    cr_assert_eq(ask(8).findings[0].kind, ADVICE_BALANCED);
+    tablets[0].figures.reads = 40; /* queries, about 2 500 rows each: all of one range */
+    cr_assert_eq(ask(8).findings[0].kind, ADVICE_NARROW_RANGE);
+}
+
+Test(advice, large_rows_are_told_however_few_they_are)
+{
+    struct advice_tablet *large = tablet(0, 3, 10);
+    large->figures.write_bytes = UINT64_C(3) * 2 * ADVICE_ROW_BYTES;
+    large->detail.observations = 9;
+    cr_assert_eq(ask(1).findings[0].kind, ADVICE_LARGE_ROWS);
+    large->figures.write_bytes = 300;
+    cr_assert_eq(ask(1).findings[0].kind, ADVICE_TOO_FEW);
 }
 
 Test(advice, large_rows_are_told)
@@ -487,7 +563,7 @@ Test(advice, without_memory_it_says_so)
     tablet(0, 3200, 90)->detail.appended_permille = 970;
     bool done = false;
     for (uint64_t after = 0; !done; after++) {
-        const struct advice_table table = {tablets, count, 4};
+        const struct advice_table table = {tablets, count, 4, known_ns};
         struct advise_response response;
         struct arena small;
         arena_init(&small, 64, SIZE_MAX);
