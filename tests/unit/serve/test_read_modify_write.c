@@ -1,5 +1,6 @@
 /*
- * Read-modify-writes at their limits: as many rules as the API takes, on as many columns or on one.
+ * Read-modify-writes at their limits: as many rules as the API takes, on as many columns or on one;
+ * and results that are too large to be kept for another attempt.
  */
 #include "common/base/limits.h"
 #include "tests/support/server_steps.h"
@@ -123,5 +124,70 @@ Test(read_modify_write, many_rules_of_one_column_take_what_its_value_takes)
     struct row row = row_of(client, run(client, &operation).rows);
     cr_assert_eq(row.cell_count, 1);
     cr_assert_eq(row.cells[0].value.size_bytes, 1 + (RULES - 1) * PIECE_BYTES);
+    end(client);
+}
+
+/* --- results ---------------------------------------------------------------------------------- */
+
+static struct operation append_to(struct client *client,
+                                  const char *column,
+                                  size_t size,
+                                  uint64_t sequence)
+{
+    struct rmw_rule *rules = NULL;
+    struct operation operation = rules_of(client, 1, &rules);
+    uint8_t *value = arena_allocate(&client->arena, size);
+    cr_assert_not_null(value);
+    memset(value, 'v', size);
+    rules[0].qualifier = bytes_of_text(column);
+    rules[0].append = bytes_of(value, size);
+    operation.identity = (struct operation_identity){sequence, clock_wall_us()};
+    return operation;
+}
+
+static size_t size_of(struct client *client, const char *column)
+{
+    struct operation get = client_get(client, "r");
+    struct row row = row_of(client, run(client, &get).rows);
+    for (size_t i = 0; i < row.cell_count; i++) {
+        if (bytes_equal(row.cells[i].qualifier, bytes_of_text(column))) {
+            return row.cells[i].value.size_bytes;
+        }
+    }
+    return 0;
+}
+
+Test(read_modify_write, a_result_that_cannot_be_kept_is_made_once_all_the_same)
+{
+    start(64 << 20, 4 * KIB);
+    struct client *client = client_start(fixture.server->address, 99);
+    struct operation large = append_to(client, "large", 8 * KIB, 1);
+    struct operation small = append_to(client, "small", 10, 2);
+    cr_assert_eq(row_of(client, run(client, &large).rows).cells[0].value.size_bytes, 8 * KIB);
+    (void)run(client, &small);
+
+    struct operation_result again = client_run(client, &large);
+    cr_assert_eq(again.status, STATUS_FAILED_PRECONDITION);
+    cr_assert_eq(again.rows.size_bytes, 0);
+    cr_assert_eq(row_of(client, run(client, &small).rows).cells[0].value.size_bytes, 10);
+    cr_assert_eq(size_of(client, "large"), 8 * KIB);
+    cr_assert_eq(size_of(client, "small"), 10);
+    end(client);
+}
+
+Test(read_modify_write, large_results_that_clients_leave_behind_keep_nobody_out)
+{
+    enum {
+        CLIENTS = 8
+    };
+    start(64 << 20, 4 * KIB);
+    for (uint64_t i = 1; i <= CLIENTS; i++) {
+        struct client *client = client_start(fixture.server->address, i);
+        struct operation operation = append_to(client, "q", KIB, 1);
+        (void)run(client, &operation);
+        client_stop(client);
+    }
+    struct client *client = client_start(fixture.server->address, CLIENTS + 1);
+    CLIENT_EXPECT_OK(client, client_put(client, "r", "q", "new", 1));
     end(client);
 }
