@@ -22,6 +22,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/error.h"
+#include "common/base/limits.h"
 #include "common/model/cell.h"
 #include "common/model/schema.h"
 
@@ -75,8 +76,14 @@ struct filter {
 struct filter_program;
 
 /*
+ * LIMIT_FILTER_BYTES is about Bigtable's encoding.  On our wire most filters take less, some a
+ * quarter more (a value range with both bounds: two bytes); none takes more than twice as much.
+ */
+#define FILTER_WIRE_BYTES_MAX (2 * LIMIT_FILTER_BYTES)
+
+/*
  * Check and compile.  filter NULL = pass everything.  encoded_bytes is the size the filter had on
- * the wire (0 = unknown), held against LIMIT_FILTER_BYTES.  seed makes ROW_SAMPLE repeatable.
+ * the wire (0 = unknown), held against FILTER_WIRE_BYTES_MAX.  seed makes ROW_SAMPLE repeatable.
  *
  * Errors: STATUS_INVALID_ARGUMENT (in Bigtable's words: size, depth over 20, bad regex
  * "Error in field '<name>' : ...", fewer than two members, false flags, empty row key regex, sink

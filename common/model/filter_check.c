@@ -19,7 +19,8 @@ enum {
 struct check {
     const struct table *table;
     struct filter_facts facts;
-    size_t bytes; /* a lower bound of the filter's size when encoded */
+    size_t
+        bytes; /* a lower bound of the filter's size, so that nothing much larger is walked through */
     struct error *error;
 };
 
@@ -265,13 +266,10 @@ static enum status check_child_count(const struct check *check, const struct fil
                      filter->kind == FILTER_CHAIN ? "Chain" : "Interleave");
 }
 
-static enum status check_size(const struct check *check, size_t encoded_bytes)
+static enum status refuse_size(struct error *ret_error)
 {
-    if (encoded_bytes > LIMIT_FILTER_BYTES || check->bytes > LIMIT_FILTER_BYTES) {
-        return error_set(check->error, STATUS_INVALID_ARGUMENT,
-                         "Row filter exceeds maximum size of %d bytes", LIMIT_FILTER_BYTES);
-    }
-    return STATUS_OK;
+    return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                     "Row filter exceeds maximum size of %d bytes", LIMIT_FILTER_BYTES);
 }
 
 /* *ret_labels: how many labels one cell may have got on its way through, were all counted. */
@@ -287,9 +285,8 @@ static enum status check_tree(struct check *check,
     }
     check->facts.filter_count++;
     check->bytes += FILTER_BYTES_MIN;
-    enum status status = check_size(check, 0);
-    if (status != STATUS_OK) {
-        return status;
+    if (check->bytes > LIMIT_FILTER_BYTES) {
+        return refuse_size(check->error);
     }
     if (filter->kind == FILTER_SINK && in_condition) {
         return refuse(check, filter, "is not allowed inside a condition");
@@ -298,7 +295,7 @@ static enum status check_tree(struct check *check,
         *ret_labels = filter->kind == FILTER_APPLY_LABEL ? 1 : 0;
         return check_leaf(check, filter);
     }
-    status = check_child_count(check, filter);
+    enum status status = check_child_count(check, filter);
     if (filter->kind == FILTER_CONDITION) {
         check->facts.condition_count++;
         in_condition = true;
@@ -332,12 +329,12 @@ enum status filter_check(const struct filter *filter,
 {
     struct check check = {.table = table, .error = ret_error};
     size_t labels = 0;
-    enum status status = check_size(&check, encoded_bytes);
-    if (status == STATUS_OK) {
-        status = check_tree(&check, filter, 1, false, &labels);
+    if (encoded_bytes > FILTER_WIRE_BYTES_MAX) {
+        return refuse_size(ret_error);
     }
-    if (status == STATUS_OK) {
-        status = check_size(&check, 0); /* with the bytes of the last leaf */
+    enum status status = check_tree(&check, filter, 1, false, &labels);
+    if (status == STATUS_OK && filter_size_bytes(filter) > LIMIT_FILTER_BYTES) {
+        status = refuse_size(ret_error);
     }
     if (status != STATUS_OK) {
         return status;

@@ -22,6 +22,9 @@ enum status filter_check(const struct filter *filter,
                          struct filter_facts *ret_facts,
                          struct error *ret_error);
 
+/* What LIMIT_FILTER_BYTES is about: the size of Bigtable's RowFilter that says the same, encoded. */
+size_t filter_size_bytes(const struct filter *filter);
+
 /* The name of a filter in Bigtable's RowFilter; never NULL. */
 const char *filter_field_name(enum filter_kind kind);
 

@@ -123,7 +123,7 @@ struct rmw_rule {
     int64_t increment;
 };
 
-/* The newest visible cell of one rule's column; found is false where there is none. */
+/* The newest visible cell of a rule's column; found is false where there is none. */
 struct rmw_current {
     bool found;
     int64_t timestamp_us;
@@ -138,14 +138,17 @@ enum status rmw_check(const struct table *table,
                       struct error *ret_error);
 
 /*
- * The PUT that one rule makes of the current cell: value appended or incremented, timestamp
- * max(now_us, the cell's).  When several rules name one column, the caller feeds the result of one
- * as the current cell of the next.  Everything new is in the arena.
- * Errors: STATUS_INVALID_ARGUMENT (increment of what is not 8 bytes; value too large),
- * STATUS_NO_MEMORY.
+ * The PUT that the rules of one column, in their order, make of its current cell: value appended or
+ * incremented, one rule after the other, timestamp max(now_us, the cell's).  They all write that one
+ * cell, so only what the last of them leaves is written.  Everything new is in the arena: as much as
+ * the largest value on the way takes.
+ * Requires: rmw_check(); count >= 1; all name the same family and qualifier.
+ * Errors: STATUS_INVALID_ARGUMENT (increment of what is not 8 bytes; value too large), of the first
+ * rule that fails; STATUS_NO_MEMORY.
  */
 enum status rmw_apply(const struct table *table,
-                      const struct rmw_rule *rule,
+                      const struct rmw_rule *rules,
+                      size_t count,
                       const struct rmw_current *current,
                       int64_t now_us,
                       struct arena *arena,

@@ -1,5 +1,5 @@
 /*
- * ReadModifyWriteRow: what may be asked, and what one rule makes of the newest cell.
+ * ReadModifyWriteRow: what may be asked, and what the rules of a column make of its newest cell.
  */
 #include "common/model/mutation.h"
 
@@ -93,94 +93,123 @@ enum status rmw_check(const struct table *table,
     return status;
 }
 
-/* An existing value of any other size than 8 bytes fails; none counts as 0; sums wrap. */
-static enum status increment(const struct rmw_rule *rule,
-                             const struct rmw_current *current,
-                             struct arena *arena,
-                             struct bytes *ret_value,
-                             struct error *ret_error)
+static enum status check_increment(const struct rmw_rule *rule,
+                                   bool found,
+                                   size_t size_bytes,
+                                   struct error *ret_error)
 {
-    uint64_t sum = (uint64_t)rule->increment;
-    if (current->found) {
-        if (current->value.size_bytes != INTEGER_SIZE_BYTES) {
-            char qualifier[BYTES_PRINTABLE_SIZE_MAX];
-            return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                             "Error in field 'increment_amount' : the value of column '%s' is %zu "
-                             "bytes, not a 64-bit big-endian integer",
-                             bytes_printable(rule->qualifier, qualifier),
-                             current->value.size_bytes);
+    char qualifier[BYTES_PRINTABLE_SIZE_MAX];
+    if (!found || size_bytes == INTEGER_SIZE_BYTES) {
+        return STATUS_OK;
+    }
+    return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                     "Error in field 'increment_amount' : the value of column '%s' is %zu "
+                     "bytes, not a 64-bit big-endian integer",
+                     bytes_printable(rule->qualifier, qualifier), size_bytes);
+}
+
+static enum status check_append(const struct rmw_rule *rule,
+                                size_t size_bytes,
+                                struct error *ret_error)
+{
+    ASSERT(rule->append.size_bytes <= LIMIT_VALUE_BYTES);
+    if (size_bytes <= LIMIT_VALUE_BYTES - rule->append.size_bytes) {
+        return STATUS_OK;
+    }
+    return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                     "Error in field 'append_value' : the value would be %zu bytes, the limit "
+                     "is %d",
+                     size_bytes + rule->append.size_bytes, LIMIT_VALUE_BYTES);
+}
+
+/* Sizes alone tell whether all rules can be applied, and the room that their values need.  An
+ * existing value of any other size than 8 bytes is not incremented; none counts as 0. */
+static enum status check_values(const struct rmw_rule *rules,
+                                size_t count,
+                                const struct rmw_current *current,
+                                size_t *ret_most_bytes,
+                                struct error *ret_error)
+{
+    bool found = current->found;
+    size_t size_bytes = found ? current->value.size_bytes : 0;
+    size_t most_bytes = size_bytes;
+    for (size_t i = 0; i < count; i++) {
+        bool increments = rules[i].kind == RMW_INCREMENT;
+        enum status status = increments ? check_increment(&rules[i], found, size_bytes, ret_error)
+                                        : check_append(&rules[i], size_bytes, ret_error);
+        if (status != STATUS_OK) {
+            return status;
         }
-        sum += load_be64(current->value.data);
+        size_bytes = increments ? INTEGER_SIZE_BYTES : size_bytes + rules[i].append.size_bytes;
+        most_bytes = size_bytes > most_bytes ? size_bytes : most_bytes;
+        found = true;
     }
-    uint8_t *value = arena_allocate(arena, INTEGER_SIZE_BYTES);
-    if (value == NULL) {
-        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
-    }
-    store_be64(value, sum);
-    *ret_value = (struct bytes){value, INTEGER_SIZE_BYTES};
+    *ret_most_bytes = most_bytes;
     return STATUS_OK;
 }
 
-static enum status append(const struct rmw_rule *rule,
-                          const struct rmw_current *current,
-                          struct arena *arena,
-                          struct bytes *ret_value,
-                          struct error *ret_error)
+/* Into value, which has room; returns the size it ends with.  Sums wrap. */
+static size_t make_value(const struct rmw_rule *rules,
+                         size_t count,
+                         const struct rmw_current *current,
+                         uint8_t *value)
 {
-    struct bytes before = current->found ? current->value : BYTES_EMPTY;
-    ASSERT(rule->append.size_bytes <= LIMIT_VALUE_BYTES);
-    if (before.size_bytes > LIMIT_VALUE_BYTES - rule->append.size_bytes) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "Error in field 'append_value' : the value would be %zu bytes, the limit "
-                         "is %d",
-                         before.size_bytes + rule->append.size_bytes, LIMIT_VALUE_BYTES);
+    size_t size_bytes = current->found ? current->value.size_bytes : 0;
+    if (size_bytes > 0) {
+        memcpy(value, current->value.data, size_bytes);
     }
-    uint8_t *value = arena_allocate(arena, before.size_bytes + rule->append.size_bytes);
-    if (value == NULL) {
-        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        if (rules[i].kind == RMW_INCREMENT) {
+            uint64_t before = size_bytes == INTEGER_SIZE_BYTES ? load_be64(value) : 0;
+            store_be64(value, before + (uint64_t)rules[i].increment);
+            size_bytes = INTEGER_SIZE_BYTES;
+        } else if (rules[i].append.size_bytes > 0) {
+            memcpy(value + size_bytes, rules[i].append.data, rules[i].append.size_bytes);
+            size_bytes += rules[i].append.size_bytes;
+        }
     }
-    if (before.size_bytes > 0) {
-        memcpy(value, before.data, before.size_bytes);
-    }
-    if (rule->append.size_bytes > 0) {
-        memcpy(value + before.size_bytes, rule->append.data, rule->append.size_bytes);
-    }
-    *ret_value = (struct bytes){value, before.size_bytes + rule->append.size_bytes};
-    return STATUS_OK;
+    return size_bytes;
+}
+
+static int64_t timestamp_of(const struct table *table,
+                            const struct rmw_current *current,
+                            int64_t now_us)
+{
+    int64_t timestamp_us = table->granularity == GRANULARITY_MILLIS ? now_us - now_us % US_PER_MILLI
+                                                                    : now_us;
+    return current->found && current->timestamp_us > timestamp_us ? current->timestamp_us
+                                                                  : timestamp_us;
 }
 
 enum status rmw_apply(const struct table *table,
-                      const struct rmw_rule *rule,
+                      const struct rmw_rule *rules,
+                      size_t count,
                       const struct rmw_current *current,
                       int64_t now_us,
                       struct arena *arena,
                       struct change *ret_change,
                       struct error *ret_error)
 {
-    const struct family *family = table_family_by_name(table, rule->family);
+    ASSERT(count > 0);
+    const struct family *family = table_family_by_name(table, rules[0].family);
     ASSERT(family != NULL); /* rmw_check() said so */
     ASSERT(family->aggregate == AGGREGATE_NONE);
 
-    int64_t timestamp_us = now_us;
-    if (table->granularity == GRANULARITY_MILLIS) {
-        timestamp_us -= now_us % US_PER_MILLI;
-    }
-    if (current->found && current->timestamp_us > timestamp_us) {
-        timestamp_us = current->timestamp_us;
-    }
-    struct bytes value = BYTES_EMPTY;
-    enum status status = rule->kind == RMW_INCREMENT
-                             ? increment(rule, current, arena, &value, ret_error)
-                             : append(rule, current, arena, &value, ret_error);
+    size_t most_bytes = 0;
+    enum status status = check_values(rules, count, current, &most_bytes, ret_error);
     if (status != STATUS_OK) {
         return status;
+    }
+    uint8_t *value = arena_allocate(arena, most_bytes);
+    if (value == NULL) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
     }
     *ret_change = (struct change){
         .kind = CHANGE_PUT,
         .family = family->number,
-        .qualifier = rule->qualifier,
-        .timestamp_us = timestamp_us,
-        .value = value,
+        .qualifier = rules[0].qualifier,
+        .timestamp_us = timestamp_of(table, current, now_us),
+        .value = {value, make_value(rules, count, current, value)},
     };
     return STATUS_OK;
 }

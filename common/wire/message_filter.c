@@ -275,7 +275,7 @@ const struct filter *wire_read_filter(struct wire_reader *reader,
     struct wire_array ahead_fields = *fields;
     wire_skip(&ahead, &ahead_fields);
     size_t size_bytes = (size_t)(ahead.at - reader->at);
-    if (size_bytes > LIMIT_FILTER_BYTES) {
+    if (size_bytes > FILTER_WIRE_BYTES_MAX) {
         wire_skip(reader, fields);
         *ret_filter_bytes = size_bytes;
         return &stand_in;

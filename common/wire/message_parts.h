@@ -32,7 +32,7 @@ bool wire_read_location_if(struct wire_reader *reader,
 /* NULL is written as nil.  Below MESSAGE_DEPTH_MAX levels children are written as nil, so that no
  * caller's tree can exhaust the stack; such a filter is refused for its depth in any case. */
 void wire_write_filter(struct buffer *out, const struct filter *filter);
-/* NULL for nil, missing, or failure.  One of over LIMIT_FILTER_BYTES is not taken apart: a stand-in
+/* NULL for nil, missing, or failure.  One of over FILTER_WIRE_BYTES_MAX is not taken apart: a stand-in
  * comes back with the true size, by which filter_compile() refuses it in Bigtable's words; and
  * one deeper than LIMIT_FILTER_DEPTH comes back just so much too deep. */
 const struct filter *wire_read_filter(struct wire_reader *reader,

@@ -1,8 +1,9 @@
 /*
  * What an app profile may say, and what a change of one should be warned of.
  *
- * There is one cluster below whatever profiles say, so they change nothing of how a call is served;
- * they are checked as Bigtable does, because programs that manage them rely on it.
+ * There is one cluster below whatever profiles say, so where they route to changes nothing; they are
+ * checked as Bigtable does, because programs that manage them rely on it.  Whether they allow
+ * transactional writes is kept to: methods/profiles.h.
  *
  * WARNINGS end a call with EDUBBA_FAILED_PRECONDITION unless it says ignore_warnings:
  *   - a change between routing to one cluster and to any;

@@ -63,7 +63,7 @@ static void answer(struct rpc_call *call, const struct edubba_result *result)
 
 void check_and_mutate_row(void *gateway, struct rpc_call *call, const ProtobufCMessage *message)
 {
-    static const struct row_operation_kind kind = {make, answer};
+    static const struct row_operation_kind kind = {make, answer, .is_transaction = true};
     const Request *request = (const Request *)message;
     const struct table_place place = {request->table_name, request->authorized_view_name, NULL,
                                       request->app_profile_id};

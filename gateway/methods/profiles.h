@@ -1,5 +1,6 @@
 /*
- * Which app profiles there are, for calls that name one.
+ * Which app profiles there are, for calls that name one, and whether they allow transactions: the
+ * conditional writes of CheckAndMutateRow and ReadModifyWriteRow.
  *
  * Profiles are documents (instance_admin/records.h).  What a master said of one is believed for a
  * while, so no call of a busy profile waits: PROFILES_THERE_NS that it is there, PROFILES_MISSING_NS
@@ -30,6 +31,7 @@ struct profiles;
 
 enum profile_state {
     PROFILE_IS_THERE,
+    PROFILE_FORBIDS_TRANSACTIONS, /* and is there: it routes to any cluster, or does not allow them */
     PROFILE_IS_MISSING,
     PROFILE_MUST_BE_ASKED,
 };

@@ -45,6 +45,7 @@ void row_operation_start(struct gateway *gateway,
     if (own != NULL) {
         own->request = request;
         own->kind = kind;
+        own->on.is_transaction = kind->is_transaction;
         table_call_start(&own->on, place, run);
     }
 }

@@ -28,6 +28,7 @@ struct row_operation_kind {
                         struct error *ret_error);
     /* It went well: end the call. */
     void (*answer)(struct rpc_call *call, const struct edubba_result *result);
+    bool is_transaction; /* it reads what it changes: app profiles may forbid it */
 };
 
 struct row_operation {

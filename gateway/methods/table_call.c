@@ -222,13 +222,40 @@ static void refuse_profile(struct table_call *on)
              (int)(end - on->full_name), on->full_name, on->app_profile_id);
 }
 
+static void refuse_transaction(struct table_call *on)
+{
+    rpc_fail(on->call, EDUBBA_FAILED_PRECONDITION,
+             "Single-row transactions are not allowed by this app profile: %.200s",
+             on->app_profile_id);
+}
+
+/* The call goes by what is known of its profile, or is refused. */
+static void begin_by_profile(struct table_call *on, enum profile_state state)
+{
+    if (state == PROFILE_IS_MISSING) {
+        refuse_profile(on);
+    } else if (state == PROFILE_FORBIDS_TRANSACTIONS && on->is_transaction) {
+        refuse_transaction(on);
+    } else {
+        begin(on);
+    }
+}
+
+/* The error says what was found: the call knows what it named. */
 static enum edubba_code ask_profile(void *context, const char *document, struct edubba_error *error)
 {
     const struct gateway *gateway = context;
-    (void)error; /* the call knows what it named */
-    return profiles_ask(gateway->profiles, gateway->client, document) == PROFILE_IS_MISSING
-               ? EDUBBA_NOT_FOUND
-               : EDUBBA_OK;
+    (void)error;
+    switch (profiles_ask(gateway->profiles, gateway->client, document)) {
+    case PROFILE_IS_MISSING:
+        return EDUBBA_NOT_FOUND;
+    case PROFILE_FORBIDS_TRANSACTIONS:
+        return EDUBBA_FAILED_PRECONDITION;
+    case PROFILE_IS_THERE:
+    case PROFILE_MUST_BE_ASKED:
+        break;
+    }
+    return EDUBBA_OK;
 }
 
 /* Where it could not be asked for, data is served all the same. */
@@ -236,7 +263,9 @@ static void on_profile(struct question_wait *wait, enum edubba_code code, const 
 {
     struct table_call *on = call_of(wait);
     if (code == EDUBBA_NOT_FOUND) {
-        refuse_profile(on);
+        begin_by_profile(on, PROFILE_IS_MISSING);
+    } else if (code == EDUBBA_FAILED_PRECONDITION) {
+        begin_by_profile(on, PROFILE_FORBIDS_TRANSACTIONS);
     } else if (code == EDUBBA_CANCELLED) {
         rpc_fail(on->call, code, "%s", text);
     } else {
@@ -256,10 +285,8 @@ static void begin_with_profile(struct table_call *on, struct resource_name name)
         (void)resource_document_name(&name, document);
         state = profiles_look(on->gateway->profiles, document, clock_monotonic_ns());
     }
-    if (state == PROFILE_IS_THERE) {
-        begin(on);
-    } else if (state == PROFILE_IS_MISSING) {
-        refuse_profile(on);
+    if (state != PROFILE_MUST_BE_ASKED) {
+        begin_by_profile(on, state);
     } else {
         on->wait.call = on->call;
         on->wait.answered = on_profile;

@@ -35,7 +35,8 @@ struct table_call {
     int64_t asked_ns;         /* when it began to wait for a table; 0 = it has not */
     const char *full_name;    /* as the request says it */
     const char *app_profile_id;
-    struct bytes row; /* which one row is read, or could not be; empty = not known */
+    bool is_transaction; /* the method's to say before it starts: profiles may forbid it */
+    struct bytes row;    /* which one row is read, or could not be; empty = not known */
     void (*run)(struct table_call *on);
     bool may_run_again; /* after a table that was not there; cleared once something was sent */
     char name[RESOURCE_TABLE_NAME_BYTES_MAX];
@@ -53,8 +54,8 @@ struct table_place {
  * has been failed. */
 void *table_call_allocate(struct gateway *gateway, struct rpc_call *call, size_t size_bytes);
 
-/* See that the app profile is there, find or open the table, then run: at once, or on a waiter's thread; or fail the call.  What the
- * names point to lives as long as the call.  on may be gone when this returns. */
+/* See that the app profile is there and allows the call, find or open the table, then run: at once, or
+ * on a waiter's thread; or fail the call.  What the names point to lives as long as the call.  on may be gone when this returns. */
 void table_call_start(struct table_call *on,
                       const struct table_place *place,
                       void (*run)(struct table_call *on));

@@ -122,6 +122,25 @@ static void check_values(void)
 
 /* --- rows --------------------------------------------------------------------------------------- */
 
+#define LARGE_COLUMNS 3
+
+static const char *const large_columns[LARGE_COLUMNS] = {"a", "b", "c"};
+
+/* A byte to each column: the cells that come of it fit no message. */
+static enum edubba_code append_to_large_row(void)
+{
+    struct edubba_rmw_rule rules[LARGE_COLUMNS];
+    struct edubba_row *row = NULL;
+    for (size_t i = 0; i < LARGE_COLUMNS; i++) {
+        rules[i] = (struct edubba_rmw_rule){.kind = EDUBBA_APPEND,
+                                            .family = text("f"),
+                                            .qualifier = text(large_columns[i]),
+                                            .append = text("+")};
+    }
+    return edubba_read_modify_write_row(table, text("large-row"), rules, LARGE_COLUMNS, &row,
+                                        &error);
+}
+
 static void check_large_row(void)
 {
     const size_t cell_bytes = 90 * MIB;
@@ -131,8 +150,8 @@ static void check_large_row(void)
     struct edubba_scan *scan = NULL;
     struct edubba_bytes failed = EDUBBA_NOTHING;
 
-    for (int64_t i = 1; i <= 3; i++) {
-        struct edubba_mutation set = edubba_set_cell("f", text("v"), i * 1000,
+    for (size_t i = 0; i < LARGE_COLUMNS; i++) {
+        struct edubba_mutation set = edubba_set_cell("f", text(large_columns[i]), 1000,
                                                      edubba_bytes_of(value, cell_bytes));
         check("a cell of 90 MiB",
               edubba_mutate_row(table, text("large-row"), &set, 1, &error) == EDUBBA_OK);
@@ -155,13 +174,16 @@ static void check_large_row(void)
                        memcmp(failed.data, "large-row", 9) == 0);
     edubba_scan_close(scan);
 
-    struct edubba_filter *newest = edubba_filter_cells_per_row_limit(1);
-    code = edubba_read_row(table, text("large-row"), newest, &row, &error);
+    struct edubba_filter *first = edubba_filter_cells_per_row_limit(1);
+    code = edubba_read_row(table, text("large-row"), first, &row, &error);
     check("a filter reads of it", code == EDUBBA_OK && row != NULL && row->cell_count == 1 &&
-                                      row->cells[0].timestamp_us == 3000 &&
+                                      row->cells[0].timestamp_us == 1000 &&
                                       row->cells[0].value.size == cell_bytes);
     edubba_row_free(row);
-    edubba_filter_free(newest);
+    edubba_filter_free(first);
+    check("all of it cannot be changed at once",
+          append_to_large_row() == EDUBBA_INVALID_ARGUMENT &&
+              strstr(error.text, "more than 256 MiB together") != NULL);
 
     struct edubba_mutation gone = edubba_delete_from_row();
     check("it can be deleted",

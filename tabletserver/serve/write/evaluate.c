@@ -1,6 +1,9 @@
 #include "tabletserver/serve/write/evaluate.h"
 
+#include <stdlib.h>
+
 #include "common/base/assert.h"
+#include "common/base/limits.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "tabletserver/serve/loop/store_loop.h"
@@ -52,93 +55,94 @@ static enum status charge(struct evaluation *evaluation, uint64_t bytes)
     return STATUS_OK;
 }
 
-static bool same_column(const struct change *change, uint32_t family, struct bytes qualifier)
-{
-    return change->family == family && bytes_equal(change->qualifier, qualifier);
-}
+/* A rule, and the number of its family: what it is sorted by. */
+struct placed_rule {
+    const struct rmw_rule *rule;
+    uint32_t family;
+};
 
-/* What the rule's column holds: the result of an earlier rule, or the newest stored cell. */
-static enum status current_of(struct evaluation *evaluation,
-                              struct row_reader *reader,
-                              const struct rmw_rule *rule,
-                              struct rmw_current *ret_current)
+/* By column; rules of one column stay in the order in which they lie in the operation. */
+static int compare_placed(const void *a, const void *b)
 {
-    const struct family *family = table_family_by_name(schema_table(evaluation->schema),
-                                                       rule->family);
-    ASSERT(family != NULL); /* rmw_check() was there first */
-
-    for (size_t i = evaluation->change_count; i > 0; i--) {
-        const struct change *change = &evaluation->changes[i - 1];
-        if (same_column(change, family->number, rule->qualifier)) {
-            *ret_current = (struct rmw_current){
-                .found = true, .timestamp_us = change->timestamp_us, .value = change->value};
-            return STATUS_OK;
-        }
+    const struct placed_rule *first = a;
+    const struct placed_rule *second = b;
+    if (first->family != second->family) {
+        return first->family < second->family ? -1 : 1;
     }
-    return row_read_newest(reader, evaluation->work->operation->row, family->number,
-                           rule->qualifier, ret_current);
+    int order = bytes_compare(first->rule->qualifier, second->rule->qualifier);
+    return order != 0 ? order : (first->rule > second->rule) - (first->rule < second->rule);
 }
 
-static uint64_t result_bytes_max(const struct rmw_rule *rule, const struct rmw_current *current)
+/* The operation's rules, column by column in the order of a row; NULL without memory. */
+static const struct rmw_rule *sort_rules(struct evaluation *evaluation)
 {
-    return rule->kind == RMW_INCREMENT ? INCREMENT_BYTES
-                                       : current->value.size_bytes + rule->append.size_bytes;
+    const struct operation *operation = evaluation->work->operation;
+    const struct table *table = schema_table(evaluation->schema);
+    size_t count = operation->rule_count;
+    struct placed_rule *placed = arena_allocate_array(&evaluation->arena, count, sizeof *placed);
+    struct rmw_rule *sorted = arena_allocate_array(&evaluation->arena, count, sizeof *sorted);
+
+    if (placed == NULL || sorted == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct family *family = table_family_by_name(table, operation->rules[i].family);
+        ASSERT(family != NULL); /* rmw_check() was there first */
+        placed[i] = (struct placed_rule){&operation->rules[i], family->number};
+    }
+    qsort(placed, count, sizeof *placed, compare_placed);
+    for (size_t i = 0; i < count; i++) {
+        sorted[i] = *placed[i].rule;
+    }
+    return sorted;
 }
 
-static enum status apply_rule(struct evaluation *evaluation,
-                              struct row_reader *reader,
-                              const struct rmw_rule *rule)
+/* How many of the sorted rules, from the first on, are about its column. */
+static size_t count_of_column(const struct rmw_rule *rules, size_t count)
 {
+    size_t same = 1;
+    while (same < count && bytes_equal(rules[same].family, rules[0].family) &&
+           bytes_equal(rules[same].qualifier, rules[0].qualifier)) {
+        same++;
+    }
+    return same;
+}
+
+static uint64_t result_bytes_max(const struct rmw_rule *rules,
+                                 size_t count,
+                                 const struct rmw_current *current)
+{
+    uint64_t bytes = current->found ? current->value.size_bytes : 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes += rules[i].kind == RMW_INCREMENT ? INCREMENT_BYTES : rules[i].append.size_bytes;
+    }
+    return bytes < LIMIT_VALUE_BYTES ? bytes : LIMIT_VALUE_BYTES;
+}
+
+/* The rules of one column. */
+static enum status apply_rules(struct evaluation *evaluation,
+                               struct row_reader *reader,
+                               const struct rmw_rule *rules,
+                               size_t count)
+{
+    const struct table *table = schema_table(evaluation->schema);
     struct rmw_current current = {.found = false};
     struct change *change = &evaluation->changes[evaluation->change_count];
 
-    enum status status = current_of(evaluation, reader, rule, &current);
+    enum status status = row_read_newest(reader, evaluation->work->operation->row,
+                                         table_family_by_name(table, rules[0].family)->number,
+                                         rules[0].qualifier, &current);
     if (status != STATUS_OK) {
         return error_set(&evaluation->error, status, "cannot read the row: %s",
                          status_text(status));
     }
-    status = charge(evaluation, HOLDINGS_PER_RESULT * result_bytes_max(rule, &current));
+    status = charge(evaluation, HOLDINGS_PER_RESULT * result_bytes_max(rules, count, &current));
     if (status == STATUS_OK) {
-        status = rmw_apply(schema_table(evaluation->schema), rule, &current, evaluation->now_us,
-                           &evaluation->arena, change, &evaluation->error);
+        status = rmw_apply(table, rules, count, &current, evaluation->now_us, &evaluation->arena,
+                           change, &evaluation->error);
     }
-    if (status == STATUS_OK) {
-        evaluation->change_count += 1;
-    }
+    evaluation->change_count += status == STATUS_OK ? 1 : 0;
     return status;
-}
-
-static int compare_changes(const struct change *a, const struct change *b)
-{
-    if (a->family != b->family) {
-        return a->family < b->family ? -1 : 1;
-    }
-    int order = bytes_compare(a->qualifier, b->qualifier);
-    if (order != 0) {
-        return order;
-    }
-    return (a->timestamp_us < b->timestamp_us) - (a->timestamp_us > b->timestamp_us);
-}
-
-/* The next column's last change after `after`, in column order; rules are few: no sort needed. */
-static const struct change *next_result(const struct evaluation *evaluation,
-                                        const struct change *after)
-{
-    const struct change *best = NULL;
-    for (size_t i = 0; i < evaluation->change_count; i++) {
-        const struct change *change = &evaluation->changes[i];
-        bool beyond = after == NULL || (compare_changes(change, after) > 0 &&
-                                        !same_column(change, after->family, after->qualifier));
-        if (!beyond) {
-            continue;
-        }
-        /* Of one column the later rule's result stands for it. */
-        if (best == NULL || same_column(best, change->family, change->qualifier) ||
-            compare_changes(change, best) < 0) {
-            best = change;
-        }
-    }
-    return best;
 }
 
 static enum status answer_row(struct evaluation *evaluation)
@@ -148,8 +152,8 @@ static enum status answer_row(struct evaluation *evaluation)
 
     row_block_writer_init(&writer, &evaluation->rows);
     row_block_begin_row(&writer, evaluation->work->operation->row);
-    for (const struct change *change = next_result(evaluation, NULL); change != NULL;
-         change = next_result(evaluation, change)) {
+    for (size_t i = 0; i < evaluation->change_count; i++) {
+        const struct change *change = &evaluation->changes[i];
         struct cell cell = {.family = change->family,
                             .qualifier = change->qualifier,
                             .timestamp_us = change->timestamp_us,
@@ -162,6 +166,18 @@ static enum status answer_row(struct evaluation *evaluation)
                : STATUS_OK;
 }
 
+/* A row that is answered, and a record of its changes, must fit a message.  *bytes: of the columns
+ * before the last one that was changed, then with it. */
+static enum status check_size(struct evaluation *evaluation, uint64_t *bytes)
+{
+    const struct change *last = &evaluation->changes[evaluation->change_count - 1];
+    *bytes += last->qualifier.size_bytes + last->value.size_bytes;
+    return *bytes <= LIMIT_ROW_BYTES
+               ? STATUS_OK
+               : error_set(&evaluation->error, STATUS_INVALID_ARGUMENT,
+                           "the cells that the rules change are more than 256 MiB together");
+}
+
 static enum status modify(struct evaluation *evaluation, struct row_reader *reader)
 {
     const struct operation *operation = evaluation->work->operation;
@@ -170,13 +186,19 @@ static enum status modify(struct evaluation *evaluation, struct row_reader *read
     if (status != STATUS_OK) {
         return status;
     }
-    evaluation->changes = arena_allocate_array(&evaluation->arena, operation->rule_count,
-                                               sizeof(struct change));
-    if (evaluation->changes == NULL) {
+    uint64_t bytes = 0;
+    size_t left = operation->rule_count;
+    const struct rmw_rule *rules = sort_rules(evaluation);
+    evaluation->changes = arena_allocate_array(&evaluation->arena, left, sizeof(struct change));
+    if (rules == NULL || evaluation->changes == NULL) {
         return error_set(&evaluation->error, STATUS_UNAVAILABLE, "out of memory; retry");
     }
-    for (size_t i = 0; i < operation->rule_count && status == STATUS_OK; i++) {
-        status = apply_rule(evaluation, reader, &operation->rules[i]);
+    while (left > 0 && status == STATUS_OK) {
+        size_t count = count_of_column(rules, left);
+        status = apply_rules(evaluation, reader, rules, count);
+        status = status == STATUS_OK ? check_size(evaluation, &bytes) : status;
+        rules += count;
+        left -= count;
     }
     return status == STATUS_OK ? answer_row(evaluation) : status;
 }

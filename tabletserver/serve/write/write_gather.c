@@ -79,27 +79,6 @@ void write_fail_append(struct write_order *order, struct work *work, enum status
     }
 }
 
-/* The result that is logged for duplicates becomes the answer. */
-static bool answer_from_result(struct work *work, struct bytes result)
-{
-    struct batch *batch = work->part->batch;
-    switch (work->operation->kind) {
-    case OPERATION_CHECK_AND_MUTATE:
-        work->answer.matched = result.size_bytes == 1 && result.data[0] == 1;
-        return true;
-    case OPERATION_READ_MODIFY_WRITE:
-        pthread_mutex_lock(&batch->lock);
-        work->answer.rows = arena_copy(&batch->arena, result);
-        pthread_mutex_unlock(&batch->lock);
-        return work->answer.rows.data != NULL;
-    case OPERATION_MUTATE:
-    case OPERATION_DROP_RANGE:
-    case OPERATION_READ:
-        return true;
-    }
-    return true;
-}
-
 /* --- pending ---------------------------------------------------------------------------------- */
 
 void work_list_append(struct work **first, struct work **last, struct work *work)
@@ -149,6 +128,46 @@ struct request_id write_identity(const struct work *work)
     };
 }
 
+/* Instead of a row, which is longer: there was no room to keep that. */
+static const uint8_t RESULT_NOT_KEPT[] = {0xff};
+
+static bool is_kept(struct bytes result)
+{
+    return !bytes_equal(result, bytes_of(RESULT_NOT_KEPT, sizeof RESULT_NOT_KEPT));
+}
+
+struct bytes write_result_to_keep(const struct write_order *order,
+                                  const struct tablet_order *tablet,
+                                  struct bytes rows)
+{
+    bool has_room = dedupe_has_room(store_tablet_dedupe(tablet->tablet), rows.size_bytes,
+                                    order->clock);
+    return has_room ? rows : bytes_of(RESULT_NOT_KEPT, sizeof RESULT_NOT_KEPT);
+}
+
+/* It was applied before: what was logged for duplicates becomes the answer. */
+static void answer_again(struct write_order *order, struct work *work, struct bytes result)
+{
+    struct batch *batch = work->part->batch;
+    if (work->operation->kind == OPERATION_CHECK_AND_MUTATE) {
+        work->answer.matched = result.size_bytes == 1 && result.data[0] == 1;
+    } else if (work->operation->kind == OPERATION_READ_MODIFY_WRITE && !is_kept(result)) {
+        write_fail(order, work, STATUS_FAILED_PRECONDITION,
+                   "this request was applied before, once; the row that it made was too large to "
+                   "be kept for another answer: read it");
+        return;
+    } else if (work->operation->kind == OPERATION_READ_MODIFY_WRITE) {
+        pthread_mutex_lock(&batch->lock);
+        work->answer.rows = arena_copy(&batch->arena, result);
+        pthread_mutex_unlock(&batch->lock);
+        if (work->answer.rows.data == NULL) {
+            write_fail(order, work, STATUS_UNAVAILABLE, "the server is out of memory; retry");
+            return;
+        }
+    }
+    write_succeed(order, work);
+}
+
 /* True: go on and apply it.  False: the work has been dealt with. */
 bool write_is_new(struct write_order *order, struct tablet_order *tablet, struct work *work)
 {
@@ -164,11 +183,7 @@ bool write_is_new(struct write_order *order, struct tablet_order *tablet, struct
         pend_duplicate(tablet, work, sequence);
         return false;
     case DEDUPE_DONE:
-        if (answer_from_result(work, result)) {
-            write_succeed(order, work);
-        } else {
-            write_fail(order, work, STATUS_UNAVAILABLE, "the server is out of memory; retry");
-        }
+        answer_again(order, work, result);
         return false;
     case DEDUPE_EXPIRED:
         write_fail(

@@ -220,7 +220,7 @@ static void gather_evaluated(struct write_order *order,
         write_fail(order, work, evaluation->error.status, evaluation->error.text);
     } else if (operation->kind == OPERATION_READ_MODIFY_WRITE) {
         work->answer.rows = buffer_bytes(&evaluation->rows);
-        work->result = work->answer.rows;
+        work->result = write_result_to_keep(order, tablet, work->answer.rows);
         write_gather(order, tablet, work, evaluation->changes, evaluation->change_count);
     } else {
         bool matched = evaluation->matched;

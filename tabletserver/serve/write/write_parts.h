@@ -28,6 +28,11 @@ void write_pend(struct tablet_order *tablet, struct work *work, uint64_t sequenc
 struct request_id write_identity(const struct work *work);
 /* True: go on and apply it.  False: the work has been dealt with. */
 bool write_is_new(struct write_order *order, struct tablet_order *tablet, struct work *work);
+/* What is to be logged for duplicates of a read-modify-write: its rows, or that there is no room to
+ * keep them; then a duplicate is told so, and nothing is applied. */
+struct bytes write_result_to_keep(const struct write_order *order,
+                                  const struct tablet_order *tablet,
+                                  struct bytes rows);
 
 /* --- gathering ---------------------------------------------------------------------------------- */
 

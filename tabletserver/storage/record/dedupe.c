@@ -56,11 +56,10 @@ static bool is_outside_window(int64_t first_attempt_us, int64_t now_us)
            first_attempt_us > now_us + LIMIT_DEDUPE_WINDOW_US;
 }
 
-static bool has_room(const struct dedupe *dedupe, bool for_new_client)
+static bool may_admit(const struct dedupe *dedupe, bool is_new_client)
 {
     return dedupe->request_count < dedupe->limits.records_max &&
-           dedupe->result_bytes < dedupe->limits.result_bytes_max &&
-           (!for_new_client || dedupe->client_count < dedupe->limits.clients_max);
+           (!is_new_client || dedupe->client_count < dedupe->limits.clients_max);
 }
 
 static enum dedupe_verdict admit(struct dedupe *dedupe,
@@ -68,11 +67,25 @@ static enum dedupe_verdict admit(struct dedupe *dedupe,
                                  const struct dedupe_client *client,
                                  int64_t now_us)
 {
-    if (has_room(dedupe, client == NULL)) {
+    if (may_admit(dedupe, client == NULL)) {
         return DEDUPE_NEW;
     }
     dedupe_table_expire(dedupe, now_us, EXPIRE_COUNT_WHEN_FULL);
-    return has_room(dedupe, dedupe_table_client(dedupe, id) == NULL) ? DEDUPE_NEW : DEDUPE_FULL;
+    return may_admit(dedupe, dedupe_table_client(dedupe, id) == NULL) ? DEDUPE_NEW : DEDUPE_FULL;
+}
+
+static bool may_keep(const struct dedupe *dedupe, size_t result_bytes)
+{
+    return dedupe->result_bytes <= dedupe->limits.result_bytes_max &&
+           result_bytes <= dedupe->limits.result_bytes_max - dedupe->result_bytes;
+}
+
+bool dedupe_has_room(struct dedupe *dedupe, size_t result_bytes, uint64_t now_clock)
+{
+    if (!may_keep(dedupe, result_bytes)) {
+        dedupe_table_expire(dedupe, hlc_to_us(now_clock), EXPIRE_COUNT_WHEN_FULL);
+    }
+    return may_keep(dedupe, result_bytes);
 }
 
 enum dedupe_verdict dedupe_check(struct dedupe *dedupe,
@@ -144,9 +157,7 @@ enum status dedupe_record(struct dedupe *dedupe,
 enum status dedupe_reserve(struct dedupe *dedupe, uint32_t records, size_t result_bytes)
 {
     if (records > dedupe->limits.records_max - dedupe->request_count ||
-        dedupe->request_count > dedupe->limits.records_max ||
-        dedupe->result_bytes > dedupe->limits.result_bytes_max ||
-        result_bytes > dedupe->limits.result_bytes_max - dedupe->result_bytes) {
+        dedupe->request_count > dedupe->limits.records_max) {
         return STATUS_RESOURCE_EXHAUSTED;
     }
     /* Each result may be rounded up; result_bytes covers them all together. */

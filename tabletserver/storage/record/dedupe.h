@@ -15,6 +15,7 @@
 #ifndef TABLETSERVER_STORAGE_RECORD_DEDUPE_H
 #define TABLETSERVER_STORAGE_RECORD_DEDUPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,11 +37,16 @@ enum dedupe_verdict {
 struct dedupe_limits {
     uint32_t clients_max;
     uint32_t records_max;      /* over all clients */
-    uint64_t result_bytes_max; /* over all records */
+    uint64_t result_bytes_max; /* over all records; see dedupe_has_room() */
 };
 
 enum status dedupe_create(const struct dedupe_limits *limits, struct dedupe **ret_dedupe);
 void dedupe_destroy(struct dedupe *dedupe); /* NULL is fine */
+
+/* May a result of this size be kept beside the others?  Old ones are forgotten first.  Where there is
+ * no room the request is recorded with a short result that says so: no request is refused for what it
+ * answers, however large that is, and however many clients have left large results behind. */
+bool dedupe_has_room(struct dedupe *dedupe, size_t result_bytes, uint64_t now_clock);
 
 /* now_clock is the stamp clock.  *ret_result lives until the next call; *ret_sequence is the log
  * sequence of a PENDING one (answer when that is committed). client 0 is always NEW.
@@ -53,8 +59,8 @@ enum dedupe_verdict dedupe_check(struct dedupe *dedupe,
                                  uint64_t *ret_sequence);
 
 /* The request was appended (or replayed) at log sequence with this stamp clock.  What the log says
- * is taken whatever the limits are; those bind dedupe_check() and dedupe_reserve().  A request that
- * is on record already stays as it is.
+ * is taken whatever the limits are; those bind dedupe_has_room(), dedupe_check() and
+ * dedupe_reserve().  A request that is on record already stays as it is.
  * Errors: STATUS_NO_MEMORY; call dedupe_reserve() first where failing is no longer allowed. */
 enum status dedupe_record(struct dedupe *dedupe,
                           const struct request_id *request,
@@ -64,7 +70,7 @@ enum status dedupe_record(struct dedupe *dedupe,
 
 /* Make sure the next `records` calls of dedupe_record with these result bytes, all in all, cannot
  * fail.  One call for all of a batch: reservations do not add up.
- * Errors: STATUS_NO_MEMORY, STATUS_RESOURCE_EXHAUSTED (a limit would be passed). */
+ * Errors: STATUS_NO_MEMORY, STATUS_RESOURCE_EXHAUSTED (too many records). */
 enum status dedupe_reserve(struct dedupe *dedupe, uint32_t records, size_t result_bytes);
 
 /* Everything up to this log sequence is committed. */

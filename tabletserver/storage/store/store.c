@@ -37,7 +37,7 @@ void store_settings_default(struct store_settings *settings)
         .ballast_bytes = 64 * MIB,
         .scrub_bytes_per_second = 1 * MIB,
         .gc_interval_us = INT64_C(600) * 1000 * 1000,
-        .dedupe = {.clients_max = 10000, .records_max = 1000000, .result_bytes_max = 64 * MIB},
+        .dedupe = {.clients_max = 100000, .records_max = 1000000, .result_bytes_max = 64 * MIB},
     };
 }
 

@@ -151,7 +151,7 @@ static enum status modify(struct sim_server *server,
         current = (struct rmw_current){true, cell->timestamp_us,
                                        bytes_of(cell->value, cell->value_bytes)};
     }
-    status = rmw_apply(schema, &operation->rules[0], &current, hlc_to_us(work->loop->clock), arena,
+    status = rmw_apply(schema, operation->rules, 1, &current, hlc_to_us(work->loop->clock), arena,
                        change, ret_error);
     if (status == STATUS_OK) {
         row_block_writer_init(&writer, &rows);

@@ -9,6 +9,7 @@
 #include "client/operations/convert.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
+#include "common/model/filter_check.h"
 #include "common/wire/message_parts.h"
 #include "gateway/convert/convert.h"
 
@@ -228,6 +229,9 @@ static void expect_same(const struct both *both)
     wire_write_filter(&got, convert_filter(made));
     wire_write_filter(&wanted, &both->ours);
     cr_assert(bytes_equal(buffer_bytes(&got), buffer_bytes(&wanted)));
+    size_t size = google__bigtable__v2__row_filter__get_packed_size(both->api);
+    cr_assert_eq(filter_size_bytes(convert_filter(made)), size);
+    cr_assert_leq(got.size_bytes, 2 * size, "what FILTER_WIRE_BYTES_MAX rests on");
     buffer_deinit(&got);
     buffer_deinit(&wanted);
     edubba_filter_free(made);
@@ -333,6 +337,51 @@ Test(convert_filter, depth_and_size_have_limits)
     struct both large = of_regex(CASE(VALUE_REGEX_FILTER), FILTER_VALUE_REGEX, long_pattern);
     cr_assert_eq(refusal_of(large.api, text), STATUS_INVALID_ARGUMENT);
     cr_assert_str_eq(text, "Row filter exceeds maximum size of 20480 bytes");
+}
+
+/* As a server has it: from the API's through the wire. */
+static enum status compile(const RowFilter *filter, struct error *ret_error)
+{
+    static struct family families[] = {{.number = 1, .name = {(const uint8_t *)"cf", 2}}};
+    static const struct table table = {
+        .number = 1, .families = families, .family_count = 1, .family_number_next = 2};
+    struct edubba_filter *made = NULL;
+    struct scan_request back;
+    struct filter_program *program = NULL;
+    struct buffer sent = BUFFER_INIT;
+    enum status status = api_convert_filter(filter, &made, ret_error);
+    if (status == STATUS_OK) {
+        scan_request_encode(&(struct scan_request){.filter = convert_filter(made)}, &sent);
+        cr_assert_eq(scan_request_decode(buffer_bytes(&sent), &arena, &back, NULL), STATUS_OK);
+        status = filter_compile(back.filter, back.filter_bytes, &table, 1, &program, ret_error);
+    }
+    filter_destroy(program);
+    edubba_filter_free(made);
+    buffer_deinit(&sent);
+    return status;
+}
+
+Test(convert_filter, the_largest_that_bigtable_takes_is_taken_by_servers)
+{
+    enum {
+        RANGE_BYTES = 14, /* of one: what is around it, the family, two bounds of one byte */
+        COUNT = (LIMIT_FILTER_BYTES - 4) / RANGE_BYTES
+    };
+    struct error error = {.status = STATUS_OK};
+    RowFilter *filter = make(CASE(INTERLEAVE));
+    filter->interleave = take(sizeof *filter->interleave);
+    google__bigtable__v2__row_filter__interleave__init(filter->interleave);
+    filter->interleave->filters = take((COUNT + 1) * sizeof(RowFilter *));
+    for (int i = 0; i <= COUNT; i++) {
+        filter->interleave->filters[i] = of_columns(1, 1, "q").api;
+    }
+    filter->interleave->n_filters = COUNT;
+    cr_assert_leq(google__bigtable__v2__row_filter__get_packed_size(filter), LIMIT_FILTER_BYTES);
+    cr_assert_eq(compile(filter, &error), STATUS_OK, "%s", error.text);
+    filter->interleave->n_filters = COUNT + 1;
+    cr_assert_gt(google__bigtable__v2__row_filter__get_packed_size(filter), LIMIT_FILTER_BYTES);
+    cr_assert_eq(compile(filter, &error), STATUS_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text, "Row filter exceeds maximum size of 20480 bytes");
 }
 
 Test(convert_filter, without_memory_nothing_is_left)

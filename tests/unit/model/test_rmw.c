@@ -37,7 +37,7 @@ static struct change apply(const struct rmw_rule *rule,
 {
     struct change change;
     struct error error;
-    enum status status = rmw_apply(&table, rule, current, NOW_US, arena, &change, &error);
+    enum status status = rmw_apply(&table, rule, 1, current, NOW_US, arena, &change, &error);
     cr_assert_eq(status, STATUS_OK, "%s", error.text);
     cr_assert_eq(change.kind, CHANGE_PUT);
     cr_assert_eq(change.family, 1);
@@ -103,13 +103,13 @@ Test(rmw, increment)
 
     struct error error;
     current.value.size_bytes = 7;
-    cr_assert_eq(rmw_apply(&table, &rule, &current, NOW_US, &arena, &change, &error),
+    cr_assert_eq(rmw_apply(&table, &rule, 1, &current, NOW_US, &arena, &change, &error),
                  STATUS_INVALID_ARGUMENT);
     cr_assert_str_eq(error.text,
                      "Error in field 'increment_amount' : the value of column 'q' is 7 bytes, not "
                      "a 64-bit big-endian integer");
     current.value.size_bytes = 0;
-    cr_assert_eq(rmw_apply(&table, &rule, &current, NOW_US, &arena, &change, &error),
+    cr_assert_eq(rmw_apply(&table, &rule, 1, &current, NOW_US, &arena, &change, &error),
                  STATUS_INVALID_ARGUMENT);
     arena_deinit(&arena);
 }
@@ -131,12 +131,65 @@ Test(rmw, append)
     struct error error;
     rule.append = bytes_of_text("ab");
     current.value.size_bytes = LIMIT_VALUE_BYTES - 1; /* refused before it is read */
-    cr_assert_eq(rmw_apply(&table, &rule, &current, NOW_US, &arena, &change, &error),
+    cr_assert_eq(rmw_apply(&table, &rule, 1, &current, NOW_US, &arena, &change, &error),
                  STATUS_INVALID_ARGUMENT);
     cr_assert_str_eq(
         error.text,
         "Error in field 'append_value' : the value would be 104857601 bytes, the limit is "
         "104857600");
+    arena_deinit(&arena);
+}
+
+/* What one leaves is what the next one finds. */
+static void assert_value(const struct rmw_rule *rules,
+                         size_t count,
+                         const struct rmw_current *current,
+                         const char *value,
+                         size_t size)
+{
+    struct arena arena;
+    struct change change;
+    struct error error = {0};
+    arena_init(&arena, 1024, SIZE_MAX);
+    cr_assert_eq(rmw_apply(&table, rules, count, current, NOW_US, &arena, &change, &error),
+                 STATUS_OK, "%s", error.text);
+    cr_assert(bytes_equal(change.value, bytes_of(value, size)));
+    arena_deinit(&arena);
+}
+
+Test(rmw, rules_of_a_column_follow_one_another)
+{
+    struct rmw_rule rules[] = {rule_of(RMW_INCREMENT, "cf"), rule_of(RMW_APPEND, "cf"),
+                               rule_of(RMW_APPEND, "cf")};
+    struct rmw_current none = {.found = false, .value = bytes_of_text("junk")};
+    struct rmw_current eight = {.found = true, .value = bytes_of("\0\0\0\0\0\0\1\1", 8)};
+    assert_value(rules, 3, &none, "\0\0\0\0\0\0\0\5xyzxyz", 14);
+    assert_value(rules, 3, &eight, "\0\0\0\0\0\0\1\6xyzxyz", 14);
+    assert_value(rules + 1, 2, &none, "xyzxyz", 6);
+    rules[0] = rule_of(RMW_APPEND, "cf");
+    rules[0].append = bytes_of_text("12345");
+    rules[2] = rule_of(RMW_INCREMENT, "cf"); /* of eight bytes that were not there before */
+    assert_value(rules, 3, &none, "12345xy\177", 8);
+}
+
+Test(rmw, the_first_rule_that_cannot_be_applied_refuses_all)
+{
+    struct rmw_rule rules[] = {rule_of(RMW_APPEND, "cf"), rule_of(RMW_INCREMENT, "cf"),
+                               rule_of(RMW_APPEND, "cf")};
+    struct rmw_current none = {.found = false};
+    struct arena arena;
+    struct change change;
+    struct error error;
+    arena_init(&arena, 1024, SIZE_MAX);
+    cr_assert_eq(rmw_apply(&table, rules, 3, &none, NOW_US, &arena, &change, &error),
+                 STATUS_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text,
+                     "Error in field 'increment_amount' : the value of column 'q' is 3 bytes, not "
+                     "a 64-bit big-endian integer");
+    rules[0].append = BYTES_EMPTY; /* leaves an empty cell, which is none of eight bytes either */
+    cr_assert_eq(rmw_apply(&table, rules, 3, &none, NOW_US, &arena, &change, &error),
+                 STATUS_INVALID_ARGUMENT);
+    cr_assert_eq(arena.used_bytes, 0);
     arena_deinit(&arena);
 }
 
@@ -162,7 +215,7 @@ Test(rmw, failing_allocation_is_a_status)
         struct rmw_rule rule = rule_of(kinds[i], "cf");
         arena_init(&arena, 16, SIZE_MAX);
         memory_fail_arm(0, 0);
-        cr_assert_eq(rmw_apply(&table, &rule, &none, NOW_US, &arena, &change, &error),
+        cr_assert_eq(rmw_apply(&table, &rule, 1, &none, NOW_US, &arena, &change, &error),
                      STATUS_NO_MEMORY);
         memory_fail_disarm();
         cr_assert_eq(error.status, STATUS_NO_MEMORY);

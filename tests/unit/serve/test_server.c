@@ -278,6 +278,31 @@ Test(server, two_hundred_increments_of_one_row_are_two_hundred)
     fixture_deinit(&fixture);
 }
 
+/* As a shell makes them, with a process for each write: a tablet remembers each for a quarter of an hour. */
+Test(server, thousands_of_clients_may_write_once_each)
+{
+    enum {
+        CLIENTS = 12000,
+        TOGETHER = 1000
+    };
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 0);
+    uint64_t sent[TOGETHER];
+    for (uint64_t i = 0; i < CLIENTS; i++) {
+        client->number = i + 1;
+        struct operation operation = add_one(client, "r", 1);
+        sent[i % TOGETHER] = client_send_operations(client, &operation, 1, 0);
+        for (size_t j = 0; j < TOGETHER && i % TOGETHER == TOGETHER - 1; j++) {
+            struct operation_result *result = client_results(client, sent[j], 1);
+            cr_assert_eq(result->status, STATUS_OK, "%.*s", (int)result->text.size_bytes,
+                         (const char *)result->text.data);
+        }
+    }
+    CLIENT_EXPECT_ROW(client, "r", "r/sum:n=12000;");
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
 /* --- where things are --------------------------------------------------------------------------- */
 
 Test(server, says_who_holds_what_it_does_not)

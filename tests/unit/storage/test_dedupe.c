@@ -201,7 +201,7 @@ Test(dedupe, limits_push_back)
     cr_assert_eq(check(dedupe, request_of(1, 902, 1)), DEDUPE_FULL);
     cr_assert_eq(dedupe_reserve(dedupe, 1, 0), STATUS_RESOURCE_EXHAUSTED);
     cr_assert_eq(check(dedupe, request_of(1, 902, 500)), DEDUPE_NEW); /* it makes room itself */
-    cr_assert_eq(dedupe_reserve(dedupe, 1, 100001), STATUS_RESOURCE_EXHAUSTED);
+    cr_assert_eq(dedupe_reserve(dedupe, 1, 100001), STATUS_OK); /* the log says what is kept */
     cr_assert_eq(dedupe_reserve(dedupe, 498, 100000), STATUS_OK);
     cr_assert_eq(dedupe_reserve(dedupe, 500, 0), STATUS_RESOURCE_EXHAUSTED);
     /* When the others are old, they go. */
@@ -211,6 +211,27 @@ Test(dedupe, limits_push_back)
     while (check_at(dedupe, late, late.first_attempt_us) == DEDUPE_FULL) {
         cr_assert_lt(++unsuccessful, 100);
     }
+    dedupe_destroy(dedupe);
+}
+
+Test(dedupe, results_that_are_kept_are_bounded_and_refuse_no_request)
+{
+    static uint8_t large[60000];
+    struct dedupe *dedupe = make();
+    struct request_id request = request_of(1, 1, 1);
+    uint64_t now = hlc_of_us(START_US);
+    cr_assert(dedupe_has_room(dedupe, 100000, now));
+    cr_assert_not(dedupe_has_room(dedupe, 100001, now));
+    cr_assert_eq(dedupe_record(dedupe, &request, 1, now, bytes_of(large, sizeof large)), STATUS_OK);
+    cr_assert(dedupe_has_room(dedupe, 40000, now));
+    cr_assert_not(dedupe_has_room(dedupe, 40001, now));
+    request.sequence = 2; /* by the log */
+    cr_assert_eq(dedupe_record(dedupe, &request, 2, now, bytes_of(large, sizeof large)), STATUS_OK);
+    cr_assert_not(dedupe_has_room(dedupe, 0, now));
+    cr_assert_eq(check(dedupe, request_of(2, 1, 1)), DEDUPE_NEW);
+    cr_assert_eq(dedupe_reserve(dedupe, 1, 1), STATUS_OK);
+    /* What nobody asks for any more makes room. */
+    cr_assert(dedupe_has_room(dedupe, 100000, hlc_of_us(START_US + 2 * LIMIT_DEDUPE_WINDOW_US)));
     dedupe_destroy(dedupe);
 }
 

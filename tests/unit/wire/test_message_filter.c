@@ -74,7 +74,7 @@ Test(message, filters_that_no_encoder_of_ours_writes_are_bounded_in_depth)
 
 Test(message, a_filter_comes_with_its_size_and_a_giant_is_not_taken_apart)
 {
-    static uint8_t pattern[LIMIT_FILTER_BYTES];
+    static uint8_t pattern[FILTER_WIRE_BYTES_MAX];
     struct arena arena;
     struct scan_request back;
     struct buffer out = BUFFER_INIT;
@@ -92,7 +92,7 @@ Test(message, a_filter_comes_with_its_size_and_a_giant_is_not_taken_apart)
     buffer_reset(&out);
     scan_request_encode(&request, &out);
     cr_assert_eq(scan_request_decode(buffer_bytes(&out), &arena, &back, NULL), STATUS_OK);
-    cr_assert_gt(back.filter_bytes, LIMIT_FILTER_BYTES);
+    cr_assert_gt(back.filter_bytes, FILTER_WIRE_BYTES_MAX);
     cr_assert_eq(back.rows_limit, 5, "what follows it is read all the same");
     arena_deinit(&arena);
     buffer_deinit(&out);

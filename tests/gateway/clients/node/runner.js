@@ -255,6 +255,7 @@ async function checkAndMutate(client, step) {
   const {Filter} = require('@google-cloud/bigtable/build/src/filter');
   const response = await request(client, 'checkAndMutateRow', {
     tableName: client.instance.table(step.table).name, rowKey: bytesOf(step.row),
+    appProfileId: client.bigtable.appProfileId,
     predicateFilter: step.predicate ? Filter.parse(filtersOf(step.predicate)) : null,
     trueMutations: (step.then || []).map(rawMutation),
     falseMutations: (step.otherwise || []).map(rawMutation),
