@@ -222,6 +222,10 @@ refused() {
 }
 refused "not loopback" 'tcp://0.0.0.0:0 can be reached by other machines.*insecure' address=tcp://0.0.0.0:0 http.address=127.0.0.1:0
 refused "HTTP not on loopback" 'http.address: .*0.0.0.0:0 can be reached.*insecure' address=tcp://127.0.0.1:0 http.address=0.0.0.0:0
+for daemon in "$SERVER" "$MASTER"; do
+    says "an empty folder" 2 'command line: folder must name a folder' "$daemon" --set folder= --check-config
+done
+says "an empty folder of a store" 2 'stores: each must name a folder' "$SERVER" --set stores=/disk1, --check-config
 refused "no scheme" '127.0.0.1:7400: must begin with tcp://' address=127.0.0.1:7400 http.address=127.0.0.1:0
 refused "no port" 'tcp://127.0.0.1: .*port' address=tcp://127.0.0.1 http.address=127.0.0.1:0
 refused "too large a port" 'tcp://127.0.0.1:65536: .*port' address=tcp://127.0.0.1:65536 http.address=127.0.0.1:0
