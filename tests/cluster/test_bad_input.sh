@@ -28,6 +28,8 @@ says "AddToCell on a plain family" 1 'INVALID_ARGUMENT.*type mismatch' ebt addto
 says "bad table name" 1 'INVALID_ARGUMENT' ebt createtable 'no spaces' families=f
 says "bad family name" 1 'INVALID_ARGUMENT' ebt createtable U families=a/b
 says "bad rule" 2 'usage' ebt setgcpolicy T f maxage=often
+says "no rule is not the rule to keep everything" 2 'which rule' ebt setgcpolicy T f force
+says "no masters are not others than those that are meant" 2 'masters is empty' ebt --masters= ls
 says "split outside" 1 '(INVALID_ARGUMENT|NOT_FOUND|FAILED_PRECONDITION)' ebt split nowhere k
 says "unknown command" 2 'no command' ebt sing
 says "too few words" 2 'usage' ebt set T
