@@ -82,9 +82,7 @@ static bool make_starters(struct load_run *run)
         client->starter = starter;
         starter->run = run;
         for (uint64_t j = 0; j < run->in_flight; j++) {
-            client->slots[j].next = starter->free;
-            starter->free = &client->slots[j];
-            starter->slot_count++;
+            load_starter_add(starter, &client->slots[j]);
         }
     }
     return true;
@@ -122,6 +120,8 @@ static void free_slots(struct load_run *run, struct load_client *client)
     client->slots = NULL;
     client->tallies = NULL;
     client->starter = NULL;
+    client->free = NULL;
+    client->next = NULL;
 }
 
 void load_run_deinit(struct load_run *run)

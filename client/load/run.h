@@ -47,7 +47,7 @@ struct load_item {
 
 struct load_slot {
     struct load_client *client;
-    struct load_slot *next; /* in its starter's list */
+    struct load_slot *next; /* of its client's that are free */
     uint64_t random;
     int64_t begun_ns; /* in the open loop: when it was due */
     enum load_kind kind;
@@ -71,6 +71,8 @@ struct load_client {
     struct edubba_client *client;
     struct edubba_table *table;
     struct load_starter *starter; /* NULL = completions start the next */
+    struct load_slot *free;   /* its starter's: the one last used first, as it is in the caches */
+    struct load_client *next; /* its starter's: of those that have a free slot */
     struct load_slot *slots;
     struct load_tally *tallies;            /* by kind */
     struct load_sheet sheets[LOAD_SHEETS]; /* of batches */
