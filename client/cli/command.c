@@ -199,7 +199,9 @@ const struct command COMMANDS[] = {
      "  ebt --json document bigtable/instances/edubba/edubba", 1, 1, run_document},
     {"debug", "bundle [FILE]",
      "Gather what is worth sending with a question: status of all processes, tables, tablets",
-     "Holds no cell values; row keys of tablet boundaries are in it.", 1, 2, run_debug},
+     "Holds no cell values; row keys of tablet boundaries are in it.  Where something is not told, \"error\"\n"
+     "stands in its place, and a warning on stderr says that there are such.",
+     1, 2, run_debug},
     {"version", "", "Print the version", "", 0, 0, run_version},
     {"help", "[COMMAND]", "Say what ebt, or one command, can do", "", 0, 1, run_help},
 };

@@ -90,13 +90,14 @@ static bool take_family(struct header *header, json_t *family)
         return false;
     }
     header->families[at] = (struct edubba_family){.name = name, .gc = *header->rules[at]};
+    header->count += 1; /* its rule is there to be freed */
     for (int i = EDUBBA_PLAIN; i <= EDUBBA_BYTESHLL; i++) {
         if (strcmp(type, aggregate_text((enum edubba_aggregate)i)) == 0) {
             header->families[at].aggregate = (enum edubba_aggregate)i;
+            return true;
         }
     }
-    header->count += 1;
-    return true;
+    return false; /* one that is not known here must not become a plain family */
 }
 
 static void header_free(struct header *header)
@@ -237,6 +238,14 @@ static int import_rows(struct session *session, FILE *file, const struct header 
             code = importer_refuse(&importer, "this is no line of an export");
         }
     }
+    while (code < 0 && end && getline(&line, &capacity, file) >= 0) {
+        importer.line += 1;
+        if (line[strspn(line, " \t\r\n")] == '\0') {
+            continue;
+        }
+        code = importer_refuse(&importer, "something stands behind the export's last line: import "
+                                          "one export at a time");
+    }
     if (code < 0) {
         code = end ? importer_end(&importer)
                    : importer_refuse(&importer, "the file is cut short: its last line is missing");
@@ -246,8 +255,27 @@ static int import_rows(struct session *session, FILE *file, const struct header 
     return code;
 }
 
+/* The words of CSV say nothing of an export; cbt's are taken, as with CSV.  The exit code, or -1 to go on. */
+static int refuse_words(const struct session *session)
+{
+    for (int i = 2; i < session->argument_count; i++) {
+        const char *word = session->arguments[i];
+        if (word_value(word, "batch-size") == NULL && word_value(word, "workers") == NULL) {
+            return session_misuse(session,
+                                  "'%s' does not go with an export, which has families and "
+                                  "timestamps of its own",
+                                  word);
+        }
+    }
+    return -1;
+}
+
 int import_export(struct session *session, FILE *file, const char *first_line)
 {
+    int refused = refuse_words(session);
+    if (refused >= 0) {
+        return refused;
+    }
     struct header header = {.count = 0};
     json_t *root = json_loads(first_line, 0, NULL);
     json_t *families = json_object_get(root, "families");

@@ -65,6 +65,9 @@ static int parse_options(struct session *session,
         } else if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) {
             ret_options->instead = run_help;
         } else if ((value = option_value("-masters", count, arguments, &i)) != NULL) {
+            if (value[0] == '\0') { /* the default, or EDUBBA_MASTERS, would be another cluster */
+                return session_misuse(session, "--masters is empty: which masters?");
+            }
             session->masters = value;
         } else if ((value = option_value("-timeout", count, arguments, &i)) != NULL) {
             if (!take_timeout(session, value)) {

@@ -139,9 +139,11 @@ static void note_sick(struct overview *overview, const struct edubba_server *ser
         say(alarm->message, "a store of the tablet server at %s %s", server->address,
             full ? "is full: it takes no writes" : "has failed: it serves nothing");
         say(alarm->action,
-            full ? "Make room on its disk, or add a server and: ebt drain %" PRIu64 "."
-                 : "/status of its HTTP address tells what it met.  Replace the disk, "
-                   "or take the server away: ebt drain %" PRIu64 ".",
+            full
+                ? "Make room on its disk or delete rows (it need not be restarted, unless the file system was "
+                  "made larger), or add a server and: ebt drain %" PRIu64 "."
+                : "/status of its HTTP address tells what it met.  Replace the disk, "
+                  "or take the server away: ebt drain %" PRIu64 ".",
             server->number);
     }
 }

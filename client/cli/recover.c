@@ -5,9 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/cli/command.h"
+#include "client/cli/heard_again.h"
 #include "client/cli/output.h"
-#include "edubba_replicas.h"
 
 /* --- showing ------------------------------------------------------------------------------------ */
 
@@ -88,21 +87,18 @@ static void print_json_tablet(FILE *out, const struct edubba_lost_tablet *tablet
     fputs("]}\n", out);
 }
 
-static void print_all(const struct session *session,
-                      const struct edubba_lost_tablet *tablets,
-                      size_t count,
-                      bool more)
+static void print_all(const struct session *session, const struct lost_list *list)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         if (session->json) {
-            print_json_tablet(session->out, &tablets[i]);
+            print_json_tablet(session->out, &list->tablets[i]);
         } else {
-            print_tablet(session->out, &tablets[i]);
+            print_tablet(session->out, &list->tablets[i]);
         }
     }
-    if (!session->json && count == 0) {
+    if (!session->json && list->count == 0) {
         fputs("no tablet is lost\n", session->out);
-    } else if (!session->json && more) {
+    } else if (!session->json && list->more) {
         fputs("and more: they are listed when these are recovered\n", session->out);
     }
 }
@@ -140,35 +136,24 @@ static int recover_one(struct session *session,
 
 /* Each by itself: what is refused of one is no reason not to have the others.  Of very many only the
  * first are listed: whoever has recovered these has to know that they are not all. */
-static int recover_all(struct session *session,
-                       const struct edubba_lost_tablet *tablets,
-                       size_t count,
-                       bool more,
-                       uint64_t store)
+static int recover_all(struct session *session, const struct lost_list *list, uint64_t store)
 {
     int code = EXIT_CODE_OK;
-    for (size_t i = 0; i < count; i++) {
-        int one = recover_one(session, &tablets[i], store);
+    for (size_t i = 0; i < list->count; i++) {
+        int one = recover_one(session, &list->tablets[i], store);
         code = one == EXIT_CODE_OK ? code : one;
     }
-    if (count == 0 && !session->json) {
+    if (list->count == 0 && !session->json) {
         fputs("no tablet is lost\n", session->out);
     }
-    if (more) {
+    if (list->more) {
         session_warn(session, "more tablets than these %zu are lost: order it again for the others",
-                     count);
+                     list->count);
     }
     return code;
 }
 
 /* --- the command -------------------------------------------------------------------------------- */
-
-struct order {
-    const char *table; /* "" = all */
-    uint64_t tablet;
-    uint64_t store;
-    bool accepts;
-};
 
 static bool is_number(const char *word, uint64_t *ret_number)
 {
@@ -178,9 +163,9 @@ static bool is_number(const char *word, uint64_t *ret_number)
 }
 
 /* -1: it makes sense. */
-static int read_order(struct session *session, struct order *ret_order)
+static int read_order(struct session *session, struct recover_order *ret_order)
 {
-    struct order order = {.table = ""};
+    struct recover_order order = {.table = ""};
     bool named = false;
     for (int i = 0; i < session->argument_count; i++) {
         const char *word = session->arguments[i];
@@ -210,11 +195,9 @@ static int read_order(struct session *session, struct order *ret_order)
 
 int run_recover(struct session *session)
 {
-    struct edubba_lost_tablet *tablets = NULL;
+    struct recover_order order = {.table = ""};
+    struct lost_list list = {0};
     struct edubba_error error;
-    struct order order = {.table = ""};
-    size_t count = 0;
-    bool more = false;
     int code = session_refuse_repeated(session, 0);
     if (code < 0) {
         code = read_order(session, &order);
@@ -225,20 +208,21 @@ int run_recover(struct session *session)
     if (!order.accepts) {
         session_only_looks(session);
     }
-    struct edubba_client *client = session_client(session);
-    if (client == NULL) {
+    if (session_client(session) == NULL) {
         return EXIT_CODE_FAILED;
     }
-    if (edubba_list_lost(client, order.table, order.tablet, &tablets, &count, &more, &error) !=
-        EDUBBA_OK) {
-        return session_fail(session, &error);
+    enum edubba_code listed = list_lost(session, &order, &list, &error);
+    if (listed == EDUBBA_OK && order.accepts) {
+        listed = wait_heard_again(session, &order, &list, &error);
     }
-    code = EXIT_CODE_OK;
-    if (order.accepts) {
-        code = recover_all(session, tablets, count, more, order.store);
+    if (listed != EDUBBA_OK) {
+        code = session_fail(session, &error);
+    } else if (order.accepts) {
+        code = recover_all(session, &list, order.store);
     } else {
-        print_all(session, tablets, count, more);
+        print_all(session, &list);
+        code = EXIT_CODE_OK;
     }
-    edubba_free(tablets);
+    edubba_free(list.tablets);
     return code;
 }

@@ -256,6 +256,9 @@ int run_setgcpolicy(struct session *session)
         }
         used += (size_t)length;
     }
+    if (used == 0) {
+        return session_misuse(session, "which rule?  never is one that keeps everything");
+    }
     if (!word_rule_parse(text, &rule, &error)) {
         return session_misuse(session, "%s", error.text);
     }

@@ -66,10 +66,11 @@ static const char EXAMPLES[] =
     "  edubba-load run scan --verify --format json            every row, every value checked\n"
     "  edubba-load lab battery --in-flight 512                a bad row key and its cures, side by side\n"
     "\n"
-    "exit status: 0 done, whatever single requests ended in; 1 not one operation succeeded, any failed\n"
-    "with --fail-on-errors, something was found wrong, or the report could not be written; 2 the\n"
-    "command line makes no sense; 130, 143, 129 interrupted by SIGINT, SIGTERM, SIGHUP.  Ctrl-C (and\n"
-    "the others) report what there is; pressed twice, or before the load has begun, it quits at once.\n"
+    "exit status: 0 done, whatever single requests of a run ended in; 1 not one operation succeeded,\n"
+    "any failed with --fail-on-errors, a row could not be loaded, something was found wrong, or the\n"
+    "report could not be written; 2 the command line makes no sense; 130, 143, 129 interrupted by\n"
+    "SIGINT, SIGTERM, SIGHUP.  Ctrl-C (and the others) report what there is; pressed twice, or before\n"
+    "the load has begun, it quits at once.\n"
     "With --format json errors are JSON too, on stderr, as ebt's.\n";
 
 static const char *const PLACE = "  %-20s %s\n";

@@ -2,6 +2,9 @@
  * Which inserted rows may be read: all below the lowest that is still on its way, as YCSB's
  * AcknowledgedCounterGenerator has it.
  *
+ * An insert that has failed, or may have, leaves no hole: its number is given to the next one that
+ * begins.  (YCSB counts it as made; then rows would be looked for that are not there.)
+ *
  * Thread rule: any thread.
  */
 #ifndef CLIENT_LOAD_INSERTS_H
@@ -19,18 +22,19 @@ struct load_inserts {
     _Atomic uint64_t readable; /* numbers below are there */
     pthread_mutex_t lock;
     bool *ended; /* by number modulo the window; NULL = nobody asks */
+    uint64_t *failed;
+    _Atomic uint64_t failed_count; /* at most as many as can be in flight */
 };
 
-/* False: no memory. */
-bool load_inserts_init(struct load_inserts *inserts, uint64_t first, bool is_asked);
+/* in_flight: inserts at a time, at most; 0 = nobody asks which may be read.  False: no memory. */
+bool load_inserts_init(struct load_inserts *inserts, uint64_t first, uint64_t in_flight);
 void load_inserts_deinit(struct load_inserts *inserts);
 
-static inline uint64_t load_inserts_take(struct load_inserts *inserts)
-{
-    return atomic_fetch_add_explicit(&inserts->next, 1, memory_order_relaxed);
-}
+/* The number of the next one. */
+uint64_t load_inserts_take(struct load_inserts *inserts);
 
-void load_inserts_end(struct load_inserts *inserts, uint64_t number);
+/* is_made: the row is there; else it is not, or nobody knows. */
+void load_inserts_end(struct load_inserts *inserts, uint64_t number, bool is_made);
 
 static inline uint64_t load_inserts_readable(const struct load_inserts *inserts)
 {

@@ -110,6 +110,8 @@ struct watch {
     int64_t interval_ns;
     struct load_silence silence;
     int64_t stopped_ns; /* 0 = not yet */
+    int64_t end_ns;     /* when the last answer had come */
+    double end_cpu_s;
     bool has_said_so;
     int unwritable; /* 0, or the errno that the report met */
 };
@@ -225,8 +227,9 @@ static void say_stopping(struct watch *watch, int64_t now_ns)
     if (watch->stopped_ns == 0) {
         watch->stopped_ns = now_ns;
     } else if (!watch->has_said_so && now_ns - watch->stopped_ns > NS_PER_S) {
-        fprintf(stderr, "edubba-load: waiting for the requests in flight%s\n",
-                interrupted ? "; Ctrl-C quits at once" : "");
+        fputs(watch->live ? CLEAR_LINE : "", stderr);
+        load_say_waiting(interrupted ? "waiting for the requests in flight; Ctrl-C quits at once"
+                                     : "waiting for the requests in flight");
         watch->has_said_so = true;
     }
 }
@@ -255,7 +258,9 @@ static void watch_to_the_end(struct watch *watch)
         }
         now_ns = load_now_ns();
     } while (true);
-    load_silence_end(&watch->silence);
+    watch->end_ns = load_now_ns();
+    watch->end_cpu_s = cpu_s();
+    load_silence_end(&watch->silence); /* who asks servers that are silent may wait for them */
     if (watch->live) {
         fputs(CLEAR_LINE, stderr);
     }
@@ -346,6 +351,22 @@ static const char *code_name(int code)
     return edubba_code_name((enum edubba_code)code);
 }
 
+/* A run would find them missing, and whoever only looks at the exit status would take them for loaded. */
+static enum load_outcome say_not_loaded(const struct load_run *run,
+                                        const struct load_report *report)
+{
+    struct edubba_error error = {.code = run->first_error.code};
+    char *hint = load_hint(report->options, "load", report->workload,
+                           "Rows that are there may be written again.  To load all:");
+    (void)snprintf(error.text, sizeof error.text,
+                   "%" PRIu64 " of %" PRIu64 " rows were not loaded, or may not be; the first "
+                   "error: %.300s",
+                   load_report_errors(report), report->options->records, run->first_error.text);
+    (void)load_complain_with(&error, hint);
+    free(hint);
+    return LOAD_FAILED;
+}
+
 /* Nothing more is sent once one could not be: it would not get further. */
 static enum load_outcome say_fatal(const struct edubba_error *fatal)
 {
@@ -409,6 +430,9 @@ static enum load_outcome judge(const struct watch *watch, const struct edubba_er
     if (!interrupted && load_report_all_failed(report)) {
         return say_errors(run, "not one operation succeeded");
     }
+    if (!interrupted && run->is_load && load_report_errors(report) > 0) {
+        return say_not_loaded(run, report);
+    }
     if (run->options->fail_on_errors && load_report_errors(report) > 0) {
         return say_errors(run, "--fail-on-errors: some operations failed");
     }
@@ -422,8 +446,7 @@ static enum load_outcome conclude(struct watch *watch, struct load_place *place)
     struct load_report *report = watch->report;
     struct load_sums_verdict verdict = {0};
     struct edubba_error unread = {0};
-    double now_cpu_s = cpu_s();
-    int64_t now_ns = load_now_ns();
+    int64_t now_ns = watch->end_ns;
     if (!watch->is_counting) { /* it ended in the warm-up: all of it counts */
         watch->begin_ns = run->begun_ns;
     }
@@ -431,7 +454,7 @@ static enum load_outcome conclude(struct watch *watch, struct load_place *place)
     subtract(watch->copies->now, watch->copies->begin, watch->copies->difference);
     report->all = (struct load_sample){0, (double)(now_ns - watch->begin_ns) / 1e9,
                                        watch->copies->difference};
-    report->cpu_s = now_cpu_s - watch->begin_cpu_s;
+    report->cpu_s = watch->end_cpu_s - watch->begin_cpu_s;
     report->interrupted = interrupted != 0;
     report->first_error = run->first_error.text;
     report->first_wrong = run->first_wrong;

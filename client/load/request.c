@@ -81,16 +81,24 @@ static void keep_first(struct load_run *run,
     pthread_mutex_unlock(&run->lock);
 }
 
-void load_slot_count_error(struct load_slot *slot, enum edubba_code code, const char *text)
+/* changes: of what may have changed something. */
+static void count_error(struct load_slot *slot,
+                        enum edubba_code code,
+                        const char *text,
+                        bool changes)
 {
     struct load_run *run = slot->client->run;
     struct load_tally *tally = load_slot_tally(slot);
-    bool changes = slot->kind != LOAD_READ && slot->kind != LOAD_SCAN;
     load_tally_add(&tally->codes[code < LOAD_CODES ? code : EDUBBA_UNKNOWN], 1);
     if (changes && load_outcome_is_unknown(code)) {
         load_tally_add(&tally->unknown, 1);
     }
     keep_first(run, &run->first_error, code, text);
+}
+
+void load_slot_count_error(struct load_slot *slot, enum edubba_code code, const char *text)
+{
+    count_error(slot, code, text, slot->kind != LOAD_READ && slot->kind != LOAD_SCAN);
 }
 
 void load_slot_submit_failed(struct load_slot *slot, enum edubba_code code, const char *text)
@@ -99,56 +107,6 @@ void load_slot_submit_failed(struct load_slot *slot, enum edubba_code code, cons
     load_slot_count_error(slot, code, text);
     keep_first(run, &run->fatal, code, text);
     atomic_store(&run->stop, true);
-}
-
-static void keep_first_wrong(struct load_run *run,
-                             const struct load_row_check *check,
-                             const struct edubba_row *row)
-{
-    pthread_mutex_lock(&run->lock);
-    if (run->first_wrong[0] == '\0') {
-        load_row_check_text(check, row->key.data, row->key.size, run->first_wrong);
-    }
-    pthread_mutex_unlock(&run->lock);
-}
-
-static void verify_row(struct load_slot *slot, const struct edubba_row *row)
-{
-    struct load_run *run = slot->client->run;
-    struct load_tally *tally = load_slot_tally(slot);
-    bool one_field = slot->filter != NULL && slot->kind != LOAD_SCAN;
-    struct load_row_check check = load_row_check_begin(
-        &run->shape, one_field ? 1 : run->options->fields, row->key.data, row->key.size);
-    for (size_t i = 0; i < row->cell_count; i++) {
-        const struct edubba_cell *cell = &row->cells[i];
-        if (cell->family.size == strlen(LOAD_FAMILY) &&
-            memcmp(cell->family.data, LOAD_FAMILY, cell->family.size) == 0) {
-            load_row_check_cell(&check, cell->qualifier.data, cell->qualifier.size,
-                                cell->value.data, cell->value.size);
-        } else {
-            load_row_check_stranger(&check, cell->qualifier.data, cell->qualifier.size);
-        }
-    }
-    load_row_check_end(&check);
-    load_tally_add(&tally->checked, check.checked);
-    if (check.wrong > 0) {
-        load_tally_add(&tally->wrong, check.wrong);
-        keep_first_wrong(run, &check, row);
-    }
-}
-
-void load_slot_take_row(struct load_slot *slot, const struct edubba_row *row)
-{
-    struct load_tally *tally = load_slot_tally(slot);
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < row->cell_count; i++) {
-        bytes += row->cells[i].value.size;
-    }
-    load_tally_add(&tally->rows, 1);
-    load_tally_add(&tally->bytes, bytes);
-    if (slot->client->run->options->verify) {
-        verify_row(slot, row);
-    }
 }
 
 /* --- submitting ------------------------------------------------------------------------------- */
@@ -240,8 +198,8 @@ void load_slot_row_ended(struct load_slot *slot, uint64_t number, enum edubba_co
         } else if (load_outcome_is_unknown(code)) {
             load_sums_doubt(run->sums, number);
         }
-    } else if (slot->kind == LOAD_INSERT && code == EDUBBA_OK) {
-        load_inserts_end(&run->inserts, number);
+    } else if (slot->kind == LOAD_INSERT) {
+        load_inserts_end(&run->inserts, number, code == EDUBBA_OK);
     }
 }
 
@@ -262,16 +220,17 @@ static void on_changed(void *context, const struct edubba_result *result)
 }
 
 /* What a read found.  False: an error. */
-static bool take_read(struct load_slot *slot, const struct edubba_result *result)
+static bool take_read(const struct load_item *item, const struct edubba_result *result)
 {
-    if (result->code != EDUBBA_OK) {
-        load_slot_count_error(slot, result->code, result->text);
+    struct load_slot *slot = item->slot;
+    if (result->code != EDUBBA_OK) { /* of a read-modify-write, too, nothing was changed yet */
+        count_error(slot, result->code, result->text, false);
         return false;
     }
     if (result->row == NULL) {
         load_tally_add(&load_slot_tally(slot)->missing, 1);
     } else {
-        load_slot_take_row(slot, result->row);
+        load_slot_take_row(slot, item->number, result->row);
     }
     return true;
 }
@@ -280,7 +239,7 @@ static void on_read(void *context, const struct edubba_result *result)
 {
     struct load_item *item = context;
     struct load_slot *slot = item->slot;
-    slot->rows_ok += take_read(slot, result) ? 1 : 0;
+    slot->rows_ok += take_read(item, result) ? 1 : 0;
     if (one_less(slot)) {
         load_slot_count_request(slot);
         load_slot_ended(slot);
@@ -296,7 +255,7 @@ static void on_read_to_modify(void *context, const struct edubba_result *result)
 {
     struct load_item *item = context;
     struct load_slot *slot = item->slot;
-    if (take_read(slot, result) &&
+    if (take_read(item, result) &&
         submit_change(item, any_field(slot), 1, on_changed) == EDUBBA_OK) {
         return;
     }

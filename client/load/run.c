@@ -18,11 +18,12 @@ static bool make_shared(struct load_run *run)
 {
     const struct load_options *options = run->options;
     bool inserts = has(run, LOAD_INSERT) && !run->is_load;
+    uint64_t in_flight = inserts ? run->client_count * run->in_flight : 0;
     uint64_t new_rows = run->operations * run->workload->percent[LOAD_INSERT] / 100 * 2;
     run->pool = malloc((size_t)2 * LOAD_VALUE_POOL_BYTES);
     run->fields = calloc(options->fields, sizeof *run->fields);
     if (run->pool == NULL || run->fields == NULL ||
-        !load_inserts_init(&run->inserts, run->is_load ? 0 : options->records, inserts)) {
+        !load_inserts_init(&run->inserts, run->is_load ? 0 : options->records, in_flight)) {
         return false;
     }
     load_value_pool_fill(run->pool);
@@ -81,9 +82,7 @@ static bool make_starters(struct load_run *run)
         client->starter = starter;
         starter->run = run;
         for (uint64_t j = 0; j < run->in_flight; j++) {
-            client->slots[j].next = starter->free;
-            starter->free = &client->slots[j];
-            starter->slot_count++;
+            load_starter_add(starter, &client->slots[j]);
         }
     }
     return true;
@@ -121,6 +120,8 @@ static void free_slots(struct load_run *run, struct load_client *client)
     client->slots = NULL;
     client->tallies = NULL;
     client->starter = NULL;
+    client->free = NULL;
+    client->next = NULL;
 }
 
 void load_run_deinit(struct load_run *run)

@@ -26,6 +26,7 @@
 
 #include "client/load/core/options.h"
 #include "client/load/core/row_check.h"
+#include "client/load/core/row_place.h"
 #include "client/load/core/schedule.h"
 #include "client/load/core/tally.h"
 #include "client/load/core/zipfian.h"
@@ -46,7 +47,7 @@ struct load_item {
 
 struct load_slot {
     struct load_client *client;
-    struct load_slot *next; /* in its starter's list */
+    struct load_slot *next; /* of its client's that are free */
     uint64_t random;
     int64_t begun_ns; /* in the open loop: when it was due */
     enum load_kind kind;
@@ -56,8 +57,10 @@ struct load_slot {
     uint32_t rows_ok;      /* the completions' */
     struct edubba_scan *scan;
     struct edubba_filter *filter; /* of reads; NULL = the whole row */
-    uint64_t scan_rows;
-    uint64_t scan_rows_wanted; /* 0 = all of the table */
+    uint64_t scan_rows;           /* those below --records, as far as their keys tell, each once */
+    uint64_t scan_rows_wanted;    /* 0 = all of the table */
+    struct load_row_place scan_place;
+    struct edubba_bytes scan_end; /* lasts for ever */
     struct load_item *items;
     uint8_t *values; /* of the row being submitted */
     struct edubba_mutation *mutations;
@@ -68,6 +71,8 @@ struct load_client {
     struct edubba_client *client;
     struct edubba_table *table;
     struct load_starter *starter; /* NULL = completions start the next */
+    struct load_slot *free;   /* its starter's: the one last used first, as it is in the caches */
+    struct load_client *next; /* its starter's: of those that have a free slot */
     struct load_slot *slots;
     struct load_tally *tallies;            /* by kind */
     struct load_sheet sheets[LOAD_SHEETS]; /* of batches */
@@ -154,9 +159,6 @@ struct load_tally *load_slot_tally(const struct load_slot *slot);
 uint64_t load_slot_choose(struct load_slot *slot, uint64_t index);
 void load_slot_count_error(struct load_slot *slot, enum edubba_code code, const char *text);
 
-/* Count the values of a row that was read; with --verify, look at them. */
-void load_slot_take_row(struct load_slot *slot, const struct edubba_row *row);
-
 /* A row of the slot's request has ended. */
 void load_slot_row_ended(struct load_slot *slot, uint64_t number, enum edubba_code code);
 
@@ -165,6 +167,15 @@ void load_slot_submit_failed(struct load_slot *slot, enum edubba_code code, cons
 
 /* All rows have ended: count the request. */
 void load_slot_count_request(struct load_slot *slot);
+
+/* --- of rows that were read (verify.c) -------------------------------------------------------- */
+
+/* Count the values of the row that was read as this one; with --verify, look at them. */
+void load_slot_take_row(struct load_slot *slot, uint64_t number, const struct edubba_row *row);
+
+/* The next row of the slot's scan.  False: it has no place there (it came twice, or the scan went
+ * back), which with --verify counts as wrong. */
+bool load_slot_take_scanned(struct load_slot *slot, const struct edubba_row *row);
 
 /* --- of batches of changes (batch.c) ---------------------------------------------------------- */
 

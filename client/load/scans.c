@@ -10,9 +10,15 @@ static struct edubba_bounds bounds_of_form(enum load_key_form form)
     return (struct edubba_bounds){.start = EDUBBA_TEXT(FIRST[form]), .end = EDUBBA_TEXT(END[form])};
 }
 
+/* Of the whole table's rows; of so many only the one that the scan began at is known to be there. */
+static uint64_t count_missing(const struct load_slot *slot)
+{
+    uint64_t wanted = slot->scan_rows_wanted == 0 ? slot->client->run->options->records : 1;
+    return slot->scan_rows < wanted ? wanted - slot->scan_rows : 0;
+}
+
 static void end_scan(struct load_slot *slot, enum edubba_code code, const char *text)
 {
-    const struct load_run *run = slot->client->run;
     struct load_tally *tally = load_slot_tally(slot);
     edubba_scan_close(slot->scan);
     slot->scan = NULL;
@@ -21,9 +27,7 @@ static void end_scan(struct load_slot *slot, enum edubba_code code, const char *
     } else {
         load_tally_add(&tally->operations, 1);
         load_tally_add(&tally->codes[EDUBBA_OK], 1);
-        if (slot->scan_rows_wanted == 0 && slot->scan_rows < run->options->records) {
-            load_tally_add(&tally->missing, run->options->records - slot->scan_rows);
-        }
+        load_tally_add(&tally->missing, count_missing(slot));
     }
     load_tally_request(tally, load_now_ns() - slot->begun_ns);
 }
@@ -47,6 +51,27 @@ static bool is_to_be_cut_off(const struct load_slot *slot)
            atomic_load_explicit(&slot->client->run->stop, memory_order_relaxed);
 }
 
+/* Is it one of the rows that are looked for?  Of hashed rows and series keys do not tell: all count. */
+static bool is_looked_for(const struct load_slot *slot, const struct edubba_row *row)
+{
+    const struct load_run *run = slot->client->run;
+    uint64_t number = 0;
+    if (slot->scan_rows_wanted > 0) {
+        return load_row_place_is(&slot->scan_place, row->key.data, row->key.size);
+    }
+    return run->keys != LOAD_KEY_ORDERED ||
+           (load_row_key_parse(LOAD_KEY_ORDERED, row->key.data, row->key.size, &number) &&
+            number < run->options->records);
+}
+
+static void take_row(struct load_slot *slot, const struct edubba_row *row)
+{
+    bool is_one = is_looked_for(slot, row); /* before its place is that of this row */
+    if (load_slot_take_scanned(slot, row)) {
+        slot->scan_rows += is_one ? 1 : 0;
+    }
+}
+
 /* Take what is there.  True: the scan has ended; false: on_ready will go on. */
 static bool pump(struct load_slot *slot)
 {
@@ -62,8 +87,7 @@ static bool pump(struct load_slot *slot)
             end_scan(slot, code, error.text);
             return true;
         }
-        slot->scan_rows++;
-        load_slot_take_row(slot, row);
+        take_row(slot, row);
         if (is_to_be_cut_off(slot)) {
             cut_off(slot);
             return true;
@@ -95,6 +119,8 @@ bool load_scan_start(struct load_slot *slot)
         slot->scan_rows_wanted = 1 + load_random_below(&slot->random, run->options->scan_rows);
         options.rows_limit = slot->scan_rows_wanted;
     }
+    slot->scan_end = range.end;
+    load_row_place_begin(&slot->scan_place, range.start.data, range.start.size);
     enum edubba_code code = edubba_scan_open(slot->client->table, &options, &slot->scan, &error);
     if (code != EDUBBA_OK) {
         slot->scan = NULL;

@@ -7,16 +7,63 @@
 
 #include "client/load/core/random.h"
 
+/* --- free slots: with the lock held ----------------------------------------------------------- */
+
+static void append(struct load_starter *starter, struct load_client *client)
+{
+    client->next = NULL;
+    if (starter->first == NULL) {
+        starter->first = client;
+    } else {
+        starter->last->next = client;
+    }
+    starter->last = client;
+}
+
+static void put_free(struct load_starter *starter, struct load_slot *slot)
+{
+    struct load_client *client = slot->client;
+    bool had_none = client->free == NULL;
+    slot->next = client->free;
+    client->free = slot;
+    if (had_none) {
+        append(starter, client);
+    }
+}
+
+/* Of the client whose turn it is; NULL = none is free. */
+static struct load_slot *take_free(struct load_starter *starter)
+{
+    struct load_client *client = starter->first;
+    if (client == NULL) {
+        return NULL;
+    }
+    struct load_slot *slot = client->free;
+    client->free = slot->next;
+    starter->first = client->next;
+    if (client->free != NULL) {
+        append(starter, client);
+    }
+    return slot;
+}
+
+void load_starter_add(struct load_starter *starter, struct load_slot *slot)
+{
+    put_free(starter, slot);
+    starter->slot_count++;
+}
+
 void load_starter_take(struct load_starter *starter, struct load_slot *slot)
 {
     pthread_mutex_lock(&starter->lock);
-    slot->next = starter->free;
-    starter->free = slot;
+    put_free(starter, slot);
     if (starter->is_waiting) {
         pthread_cond_signal(&starter->changed);
     }
     pthread_mutex_unlock(&starter->lock);
 }
+
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 static void wait_until(struct load_starter *starter, int64_t due_ns)
 {
@@ -53,11 +100,11 @@ static struct load_slot *take_slot(struct load_starter *starter, int64_t due_ns)
         int64_t now_ns = load_now_ns();
         if (now_ns < due_ns) {
             wait_for_due(starter, now_ns, due_ns);
-        } else if (starter->free == NULL) {
-            wait_for_slot(starter, now_ns);
         } else {
-            slot = starter->free;
-            starter->free = slot->next;
+            slot = take_free(starter);
+            if (slot == NULL) {
+                wait_for_slot(starter, now_ns);
+            }
         }
     }
     pthread_mutex_unlock(&starter->lock);
@@ -69,14 +116,13 @@ static void park_all(struct load_starter *starter)
 {
     uint64_t left = starter->slot_count - starter->parked;
     while (left > 0) {
+        struct load_slot *slot = NULL;
         pthread_mutex_lock(&starter->lock);
-        while (starter->free == NULL) {
+        while ((slot = take_free(starter)) == NULL) {
             starter->is_waiting = true;
             pthread_cond_wait(&starter->changed, &starter->lock);
             starter->is_waiting = false;
         }
-        struct load_slot *slot = starter->free;
-        starter->free = slot->next;
         pthread_mutex_unlock(&starter->lock);
         load_slot_park(slot);
         left--;

@@ -26,7 +26,9 @@
 struct load_starter {
     struct load_run *run;
     struct load_schedule schedule;
-    struct load_slot *free; /* filled before the start; slot_count of them */
+    struct load_client
+        *first; /* clients with a free slot take turns: each connection has its part */
+    struct load_client *last;
     uint64_t slot_count;
     uint64_t parked;
     int64_t looked_ns; /* when it last woke */
@@ -36,6 +38,9 @@ struct load_starter {
     bool is_running;
     pthread_t thread;
 };
+
+/* A slot of its own, before the start. */
+void load_starter_add(struct load_starter *starter, struct load_slot *slot);
 
 /* False: no thread to be had. */
 bool load_starter_start(struct load_starter *starter);

@@ -9,6 +9,7 @@
 
 #include "common/base/buffer.h"
 #include "common/base/memory.h"
+#include "common/io/config_near.h"
 #include "common/io/config_text.h"
 
 #define KEY_BYTES_MAX   256
@@ -74,18 +75,48 @@ static enum status wrong_type(struct reading *reading,
                      key->name, expected);
 }
 
+/* place: "conf/master.conf:12"; NULL = the command line, where it is seen. */
+static enum status unknown_key(struct reading *reading, const char *place, const char *name)
+{
+    const char *nearest = config_nearest_key(reading->keys, reading->key_count, name);
+    return error_set(reading->error, STATUS_INVALID_ARGUMENT, "%s%sunknown key '%s'%s%s%s",
+                     place != NULL ? place : "", place != NULL ? ": " : "", name,
+                     nearest != NULL ? "; is '" : "", nearest != NULL ? nearest : "",
+                     nearest != NULL ? "' meant?" : "");
+}
+
+/* A bound of a key, or its value, as people write it. */
+static void format_integer(const struct config_key *key,
+                           int64_t value,
+                           char ret_text[CONFIG_VALUE_SIZE_MAX])
+{
+    const struct config_key shown = {.type = key->type, .target = &value};
+    config_format_value(&shown, ret_text);
+}
+
+static enum status out_of_range(struct reading *reading,
+                                const struct config_key *key,
+                                int64_t value)
+{
+    char given[CONFIG_VALUE_SIZE_MAX];
+    char least[CONFIG_VALUE_SIZE_MAX];
+    char most[CONFIG_VALUE_SIZE_MAX];
+    bool is_open = key->maximum == INT64_MAX;
+    format_integer(key, value, given);
+    format_integer(key, key->minimum, least);
+    format_integer(key, key->maximum, most);
+    return error_set(reading->error, STATUS_INVALID_ARGUMENT, "%s: %s is %s, allowed are %s%s%s",
+                     reading->source, key->name, given, least, is_open ? " and more" : " to ",
+                     is_open ? "" : most);
+}
+
 static enum status store_integer(struct reading *reading,
                                  const struct config_key *key,
                                  int64_t value)
 {
     bool bounded = key->minimum != 0 || key->maximum != 0;
     if (bounded && (value < key->minimum || value > key->maximum)) {
-        const char *unit = key->type == CONFIG_SIZE_BYTES    ? " bytes"
-                           : key->type == CONFIG_DURATION_US ? " us"
-                                                             : "";
-        return error_set(reading->error, STATUS_INVALID_ARGUMENT,
-                         "%s: %s is %" PRId64 "%s, allowed are %" PRId64 " to %" PRId64,
-                         reading->source, key->name, value, unit, key->minimum, key->maximum);
+        return out_of_range(reading, key, value);
     }
     memcpy(key->target, &value, sizeof value);
     return STATUS_OK;
@@ -242,8 +273,7 @@ static enum status load_setting(struct reading *reading,
 {
     size_t index = find_key(reading, name);
     if (index == reading->key_count) {
-        return error_set(reading->error, STATUS_INVALID_ARGUMENT, "%s: unknown key '%s'",
-                         reading->source, name);
+        return unknown_key(reading, reading->source, name);
     }
     reading->all->seen[index] = true;
     reading->all->places[index] = arena_copy_text(reading->arena, bytes_of_text(reading->source));
@@ -449,7 +479,7 @@ static enum status set_key(struct reading *reading, const char *assignment)
     *value++ = '\0';
     size_t index = find_key(reading, copy);
     if (index == reading->key_count) {
-        return error_set(reading->error, STATUS_INVALID_ARGUMENT, "unknown key '%s'", copy);
+        return unknown_key(reading, NULL, copy);
     }
     reading->all->places[index] = reading->source;
     return end_key(reading, index, set_value(reading, &reading->keys[index], value));

@@ -445,6 +445,9 @@ void settings_check(void *context, struct config_reading *reading)
     catalog->shows_load = true;
     settings->log = logger_words_take(&raw.log, reading);
     check_addresses(settings, reading);
+    if (settings->folder[0] == '\0') { /* it would be the root of the file system */
+        config_refuse(reading, "folder", "folder must name a folder");
+    }
     check_coordinator(settings, reading);
     check_succeeds(settings, reading);
 }

@@ -162,9 +162,13 @@ static void check_zone(const struct server_settings *settings, struct config_rea
     }
 }
 
+/* An empty name would be the root of the file system. */
 static void check_stores(const struct server_settings *settings, struct config_reading *reading)
 {
     const struct config_text_list *stores = &settings->stores;
+    if (settings->folder[0] == '\0') {
+        config_refuse(reading, "folder", "folder must name a folder");
+    }
     if (stores->count > SERVER_STORES_MAX) {
         config_refuse(
             reading, "stores",
@@ -173,6 +177,9 @@ static void check_stores(const struct server_settings *settings, struct config_r
         return;
     }
     for (size_t i = 0; i < stores->count; i++) {
+        if (stores->items[i][0] == '\0') {
+            config_refuse(reading, "stores", "stores: each must name a folder");
+        }
         for (size_t j = 0; j < i; j++) {
             if (strcmp(stores->items[i], stores->items[j]) == 0) {
                 config_refuse(reading, "stores", "stores: %s is named twice", stores->items[i]);

@@ -28,6 +28,8 @@ says "AddToCell on a plain family" 1 'INVALID_ARGUMENT.*type mismatch' ebt addto
 says "bad table name" 1 'INVALID_ARGUMENT' ebt createtable 'no spaces' families=f
 says "bad family name" 1 'INVALID_ARGUMENT' ebt createtable U families=a/b
 says "bad rule" 2 'usage' ebt setgcpolicy T f maxage=often
+says "no rule is not the rule to keep everything" 2 'which rule' ebt setgcpolicy T f force
+says "no masters are not others than those that are meant" 2 'masters is empty' ebt --masters= ls
 says "split outside" 1 '(INVALID_ARGUMENT|NOT_FOUND|FAILED_PRECONDITION)' ebt split nowhere k
 says "unknown command" 2 'no command' ebt sing
 says "too few words" 2 'usage' ebt set T
@@ -174,6 +176,37 @@ for daemon in master tabletserver; do
     same "conf/$daemon.conf has every key, and no other" "$(settings_of "$ROOT/conf/$daemon.conf")" "$(keys "$program" | sort)"
     same "and docs/configuration.md, too" "$(settings_told "edubba-$daemon")" "$(keys "$program" | sort)"
 done
+# defaults_differ FILE DAEMON: the keys whose value in the file is another than the daemon's own, each with both.
+defaults_differ() {
+    "$2" --help | python3 -c '
+import re, sys
+UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
+         "us": 1, "ms": 10**3, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
+def meant(value):
+    value = re.sub(r"\s+", "", value.strip()).strip("\"")
+    unit = re.fullmatch(r"(\d+)(\w+)", value)
+    return str(int(unit[1]) * UNITS[unit[2]]) if unit and unit[2] in UNITS else value
+told = {key: meant(value) for key, value in re.findall(r"^  ([a-z_.]+) = (.*)$", sys.stdin.read(), re.M)}
+group, known = "", 0
+for line in open(sys.argv[1]):
+    line = re.sub(r"  +#.*", "", line.rstrip())
+    if re.fullmatch(r"#[a-z_]+ = \{", line):
+        group = line[1:-4] + "."
+        continue
+    if line == "#};":
+        group = ""
+        continue
+    inner = re.fullmatch(r"#([a-z_]+) = \{(.+)\};", line)
+    for key, value in ([(inner[1] + "." + k, v) for k, v in re.findall(r"([a-z_]+) = ([^;]+);", inner[2])] if inner
+                       else [(group + k, v) for k, v in re.findall(r"^#(?:    )?([a-z_]+) = (.+);$", line)]):
+        known += 1
+        if told[key] != meant(value):
+            print(f"{key}: {meant(value)}, {told[key]}")
+if known != len(told):
+    print(f"{known} of {len(told)} keys")' "$1"
+}
+same "conf/master.conf has the defaults" "$(defaults_differ "$ROOT/conf/master.conf" "$MASTER")" ""
+same "conf/tabletserver.conf has the defaults" "$(defaults_differ "$ROOT/conf/tabletserver.conf" "$SERVER")" ""
 same "there are some" "$(($(keys "$MASTER" | grep -c '^balance\.') >= 29))" 1
 sed -E 's/^#(.* = .*|\};|[a-z]+ = \{)$/\1/' "$ROOT/conf/master.conf" | grep -v '^#' | sed -n '/^balance = {/,/^};/p' >"$WORK/balance.conf"
 says "what stands there is allowed" 0 'good' "$MASTER" --config "$WORK/balance.conf" --check-config
@@ -191,6 +224,10 @@ refused() {
 }
 refused "not loopback" 'tcp://0.0.0.0:0 can be reached by other machines.*insecure' address=tcp://0.0.0.0:0 http.address=127.0.0.1:0
 refused "HTTP not on loopback" 'http.address: .*0.0.0.0:0 can be reached.*insecure' address=tcp://127.0.0.1:0 http.address=0.0.0.0:0
+for daemon in "$SERVER" "$MASTER"; do
+    says "an empty folder" 2 'command line: folder must name a folder' "$daemon" --set folder= --check-config
+done
+says "an empty folder of a store" 2 'stores: each must name a folder' "$SERVER" --set stores=/disk1, --check-config
 refused "no scheme" '127.0.0.1:7400: must begin with tcp://' address=127.0.0.1:7400 http.address=127.0.0.1:0
 refused "no port" 'tcp://127.0.0.1: .*port' address=tcp://127.0.0.1 http.address=127.0.0.1:0
 refused "too large a port" 'tcp://127.0.0.1:65536: .*port' address=tcp://127.0.0.1:65536 http.address=127.0.0.1:0

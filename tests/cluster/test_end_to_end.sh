@@ -95,6 +95,12 @@ for json in "$(ebt --json servers)" "$(ebt --json tablets T)" "$(ebt debug bundl
 done
 says "who follows ends when nobody reads any more" 0 '' timeout 20 bash -c "$BUILD/client/cli/ebt events follow=true | true; exit \${PIPESTATUS[0]}"
 says "debug bundle" 0 '"stores"' ebt debug bundle
+kill -STOP "$(pid_of server1)"
+says "a bundle says what it lacks" 0 'warning: 1 part of the bundle is not there' ebt --timeout 1 debug bundle "$WORK/bundle"
+kill -CONT "$(pid_of server1)"
+same "and why" "$(python3 -c '
+import json, sys
+print([list(told) for told in json.load(open(sys.argv[1]))["servers"].values()].count(["error"]))' "$WORK/bundle")" 1
 says "debug bundle is JSON" 0 '' bash -c "$BUILD/client/cli/ebt debug bundle | python3 -m json.tool"
 
 # --- replicas, where servers hold one copy each -------------------------------------------------
@@ -131,6 +137,14 @@ says "import again changes nothing" 0 'rows imported' ebt import COPY "$WORK/T.j
 same "still exact" "$(ebt --json read COPY)" "$(ebt --json read T)"
 head -n -1 "$WORK/T.jsonl" >"$WORK/cut.jsonl"
 says "an export that was cut is not imported with success" 1 'cut short: its last line is missing' ebt import COPY "$WORK/cut.jsonl"
+cat "$WORK/T.jsonl" "$WORK/T.jsonl" >"$WORK/two.jsonl"
+says "two exports in one file are not one" 1 'two.jsonl:[0-9]+: something stands behind the export' ebt import COPY "$WORK/two.jsonl"
+{ cat "$WORK/T.jsonl"; echo; } >"$WORK/blank.jsonl"
+says "an empty line behind one is nothing" 0 'rows imported' ebt import COPY "$WORK/blank.jsonl"
+says "an export has timestamps of its own" 2 "'timestamp=now' does not go with an export" ebt import COPY "$WORK/T.jsonl" timestamp=now
+printf '%s\n' '{"edubba_export":1,"table":"X","micros":false,"families":[{"name":"f","gc":"never","type":"intavg"}]}' '{"rows":0}' >"$WORK/newer.jsonl"
+says "a type that is not known" 1 'newer.jsonl:1: not an export of a version that this ebt reads' ebt import NEWER "$WORK/newer.jsonl"
+same "no table is made of it" "$(ebt ls | grep -c '^NEWER$')" 0
 same "nor is a number of rows told on stdout" "$(ebt import COPY "$WORK/cut.jsonl" 2>/dev/null)" ""
 printf ',f,\n,x,y\nr1,1,2\nr2,,"a,""b"""\n' >"$WORK/rows.csv"
 says "import csv" 0 '2 rows' ebt import COPY "$WORK/rows.csv"

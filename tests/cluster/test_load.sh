@@ -60,6 +60,20 @@ says "csv" 0 '^read,run,all,.*,read,' load run read --table P-read --records 300
 says "never-read" 0 'operations  100' load run read --table P-read --records 300 --operations 100 --never-read 3
 says "reports are JSON" 0 '' python3 -c "import json; [json.loads(l) for l in open('$WORK/report')]"
 load run read --table P-read --records 300 --operations 10 --output "$WORK/text" && grep -q 'read run on P-read' "$WORK/text" && ok || bad "--output"
+# sent PID: bytes that each connection of that process has sent, the most first.
+sent() {
+    ss -tinpH state established | awk -v pid="pid=$1," 'index($0, pid) { ours = 1; next }
+        ours && match($0, /bytes_sent:[0-9]+/) { print substr($0, RSTART + 11, RLENGTH - 11) }
+        { ours = 0 }' | sort -rn
+}
+"$LOAD" --quiet run read --table P-read --records 300 --clients 4 --rate 1000 --duration 60 --output /dev/null & loading=$!
+for _ in $(seq 300); do
+    mapfile -t bytes < <(sent $loading)
+    ((${bytes[0]:-0} > 20000)) && break
+    sleep 0.1
+done
+kill -INT $loading; wait $loading
+same "in the open loop, too, clients take turns: with two servers each ${bytes[*]:0:8}" $((${bytes[7]:-0} * 4 > ${bytes[0]:-0})) 1
 says "late requests are counted" 0 'late' load write --table P-write --rate 200000 --in-flight 1 --late-max 0.01 --duration 0.3
 report run read --table P-read --records 300 --rate 1000000 --in-flight 1 --duration 0.3 || bad "far too high a rate: $(cat "$WORK/errors")"
 due=$(($(field operations) + $(field late)))

@@ -61,7 +61,33 @@ same "they stand below the rates" "$(load run read --table ONE --records 30 --va
     grep -A 1 '^  rows ' | grep -cE '^  missing +[0-9]+ rows of 3000')" 1
 says "in each interval" 0 ' s .* missing' load run read --table ONE --records 30 --value-size 100 --duration 0.5 --interval 0.1
 same "no warning where all is there" "$(load run read --table ONE --records 10 --operations 100 2>&1 | grep -c 'warning')" 0
+load load read --table MORE --records 20 --value-size 100 >"$WORK/report" || bad "load: $(<"$WORK/report")"
+ebt deleterow MORE 0000000000000005
+says "a row that others than those asked for do not stand for" 1 'missing +1 rows of 20' \
+    load run scan --table MORE --records 10 --value-size 100 --verify
+says "rows that short scans begin at" 0 'warning: [0-9]+ of [0-9]+ rows that were looked for are not in table MORE' \
+    load run scan --table MORE --records 20 --value-size 100 --scan-rows 1 --operations 500
+report run scan --table MORE --records 5 --value-size 100 --scan-rows 10 --operations 200 --verify || bad "short scans: $(<"$WORK/errors")"
+same "those that are there are not missing" "$(field missing)" 0
+load write --table NONE --records 10 --operations 10 --keys ordered >"$WORK/report"
+says "short scans of a table without the rows" 1 'not one of the rows' \
+    load run scan --table NONE --keys hashed --scan-rows 5 --operations 20
 says "a run that loads, and finds all of it" 0 'operations  100' load read --table LOADED --records 10 --operations 100
+
+# --- rows that were not loaded -----------------------------------------------------------------------
+# The server stands still for longer than the load waits for a row, once it has begun.
+loaded() { for _ in $(seq 600); do (($(ebt --timeout 1 count HOLES 2>/dev/null) > 0)) && break; sleep 0.02; done; }
+stall() { loaded; kill -STOP "$(pid_of server1)"; sleep 2; kill -CONT "$(pid_of server1)"; }
+with_holes() {
+    local status=0
+    load drop --table HOLES >"$WORK/report" 2>&1
+    load write --table HOLES --operations 1 >"$WORK/report" && ebt deleteallrows HOLES
+    { stall; } 2>/dev/null &
+    load load write --table HOLES --records 1M --value-size 100 --timeout 0.5 || status=$?
+    wait $!
+    return $status
+}
+says_again "a load of which some rows failed" 1 'of 1000000 rows were not loaded, or may not be; the first error: ' with_holes
 
 # --- scans that are under way at the end --------------------------------------------------------------
 ROWS=(--table MANY --records 20000 --value-size 100)

@@ -8,6 +8,7 @@
 #define CLIENT_LOAD_CORE_EXCERPT_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #define LOAD_EXCERPT "%.*s%s"
@@ -25,6 +26,18 @@ static inline int load_excerpt_bytes(const char *text, size_t most)
         }
     }
     return (int)size;
+}
+
+/* A key or a name of whatever bytes, or its beginning: what stands in a report is plain text. */
+#define LOAD_PLAIN_BYTES 96
+static inline const char *load_plain(const uint8_t *name, size_t size, char out[LOAD_PLAIN_BYTES])
+{
+    size_t count = size < LOAD_PLAIN_BYTES - 1 ? size : LOAD_PLAIN_BYTES - 1;
+    for (size_t i = 0; i < count; i++) {
+        out[i] = name[i] >= ' ' && name[i] <= '~' ? (char)name[i] : '?';
+    }
+    out[count] = '\0';
+    return out;
 }
 
 #endif /* CLIENT_LOAD_CORE_EXCERPT_H */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_SHOWN_BYTES 96
+#include "client/load/core/excerpt.h"
 
 static int compare_names(const void *a, const void *b)
 {
@@ -106,26 +106,16 @@ void load_row_check_end(struct load_row_check *check)
     }
 }
 
-/* Whatever bytes it has: what stands in a report is plain text. */
-static const char *shown(const uint8_t *name, size_t size, char out[NAME_SHOWN_BYTES])
-{
-    size_t count = size < NAME_SHOWN_BYTES - 1 ? size : NAME_SHOWN_BYTES - 1;
-    for (size_t i = 0; i < count; i++) {
-        out[i] = name[i] >= ' ' && name[i] <= '~' ? (char)name[i] : '?';
-    }
-    out[count] = '\0';
-    return out;
-}
-
 void load_row_check_text(const struct load_row_check *check,
                          const uint8_t *key,
                          size_t key_size,
                          char out[LOAD_FAULT_BYTES])
 {
-    char row[NAME_SHOWN_BYTES];
-    char column[NAME_SHOWN_BYTES];
-    int size = snprintf(out, LOAD_FAULT_BYTES, "row %s, column %s: ", shown(key, key_size, row),
-                        shown(check->column, check->column_size, column));
+    char row[LOAD_PLAIN_BYTES];
+    char column[LOAD_PLAIN_BYTES];
+    int size = snprintf(out, LOAD_FAULT_BYTES,
+                        "row %s, column %s: ", load_plain(key, key_size, row),
+                        load_plain(check->column, check->column_size, column));
     char *rest = out + size;
     size_t left = LOAD_FAULT_BYTES - (size_t)size;
     switch (check->fault) {

@@ -169,12 +169,18 @@ static void go(struct lab_slot *slot)
     }
 }
 
+/* Behind the others, so that clients take turns. */
 static void give_back(struct lab_slot *slot)
 {
     struct lab_flight *flight = slot->flight;
     pthread_mutex_lock(&flight->lock);
-    slot->next = flight->free;
-    flight->free = slot;
+    slot->next = NULL;
+    if (flight->free == NULL) {
+        flight->free = slot;
+    } else {
+        flight->free_last->next = slot;
+    }
+    flight->free_last = slot;
     pthread_mutex_unlock(&flight->lock);
 }
 
@@ -263,8 +269,7 @@ static bool make_slots(struct lab_flight *flight)
         struct lab_slot *slot = &flight->slots[i];
         slot->flight = flight;
         slot->client = &flight->clients[i % flight->client_count];
-        slot->next = flight->free;
-        flight->free = slot;
+        give_back(slot);
     }
     return flight->slots != NULL;
 }

@@ -82,6 +82,7 @@ struct lab_flight {
     uint64_t active; /* slots that are not parked */
     struct lab_slot *slots;
     struct lab_slot *free; /* open loop */
+    struct lab_slot *free_last;
     pthread_t starter;
     bool starter_runs;
     int64_t begun_ns;

@@ -56,6 +56,16 @@ void write_fail_unknown(struct write_order *order, struct work *work)
                "the tablet changed its primary: it is not known whether the write was done; retry");
 }
 
+/* Nothing that is set raises it: it is the requests that are too many. */
+static void fail_records(struct write_order *order, struct work *work)
+{
+    write_fail(
+        order, work, STATUS_UNAVAILABLE,
+        "the tablet has as many exactly-once records as it may keep (10 000 clients, 1 000 000 "
+        "requests, 64 MiB of results): very many clients have come within 15 minutes, or one "
+        "waits for an old request while it makes new ones; retry");
+}
+
 void write_fail_append(struct write_order *order, struct work *work, enum status status)
 {
     if (status == STATUS_NOT_OWNER) {
@@ -67,11 +77,14 @@ void write_fail_append(struct write_order *order, struct work *work, enum status
     } else if (status == STATUS_NO_SPACE) {
         write_fail(
             order, work, STATUS_RESOURCE_EXHAUSTED,
-            "the tablet's store is full: writes are refused until space is freed; deletes still work");
+            "the tablet's store is full: writes are refused until rows are deleted (deletes still work) or "
+            "its disk has room again; the server need not be restarted, unless a file system was made larger");
     } else if (status == STATUS_RESOURCE_EXHAUSTED) {
         write_fail(order, work, STATUS_UNAVAILABLE,
                    "writes come faster than they can be flushed, or than copies take them "
                    "(memory_limit, or the log's room, is used up); retry");
+    } else if (status == STATUS_LIMIT) {
+        fail_records(order, work);
     } else if (status == STATUS_NO_MEMORY) {
         write_fail(order, work, STATUS_UNAVAILABLE, "the server is out of memory; retry");
     } else {
@@ -192,8 +205,7 @@ bool write_is_new(struct write_order *order, struct tablet_order *tablet, struct
             "ago or ahead, or its client has given it up");
         return false;
     case DEDUPE_FULL:
-        write_fail(order, work, STATUS_UNAVAILABLE,
-                   "too many clients have requests under way; retry");
+        fail_records(order, work);
         return false;
     }
     return false;

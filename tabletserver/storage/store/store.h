@@ -251,7 +251,8 @@ bool store_has_room(struct store *store);
  * checked against store_tablet_dedupe().  *ret_sequence is committed later: on_committed.
  * clock comes from store_next_clock().
  *
- * Errors: STATUS_RESOURCE_EXHAUSTED (memory or log backlog full: push back, retryable),
+ * Errors: STATUS_RESOURCE_EXHAUSTED (memory or log backlog full: push back, retryable), STATUS_LIMIT
+ * (of a write: the tablet has as many exactly-once records as it may; retryable),
  * STATUS_NO_SPACE (disk full: deletes may still pass), STATUS_NO_MEMORY, STATUS_CLOSED.
  */
 enum status store_append_write(struct store_tablet *tablet,

@@ -74,7 +74,8 @@ bool store_trouble_note(struct store *store, enum status status, const char *wha
         if (atomic_load(&store->condition) == STORE_HEALTHY) { /* else the text says more already */
             (void)error_set(&error, status,
                             "%s: no space for the %s; writes are refused until rows are deleted or "
-                            "the disk has grown",
+                            "the disk has room (a file system that was made larger is used after a "
+                            "restart)",
                             store->folder, what);
             set_trouble(store, STORE_FULL, error.text);
         }

@@ -20,6 +20,7 @@ static bool deletes_only(const struct record_write *write)
     return true;
 }
 
+/* Too many records are no matter of memory or of the log, which are about to have room again. */
 static enum status reserve_dedupe(struct store_tablet *tablet, const struct record_write *write)
 {
     uint32_t records = 0;
@@ -30,7 +31,9 @@ static enum status reserve_dedupe(struct store_tablet *tablet, const struct reco
             result_bytes += write->entries[i].result.size_bytes;
         }
     }
-    return records > 0 ? dedupe_reserve(tablet->dedupe, records, result_bytes) : STATUS_OK;
+    enum status status = records > 0 ? dedupe_reserve(tablet->dedupe, records, result_bytes)
+                                     : STATUS_OK;
+    return status == STATUS_RESOURCE_EXHAUSTED ? STATUS_LIMIT : status;
 }
 
 /* The next entry that changes anything, from this one on; NULL = there is none. */

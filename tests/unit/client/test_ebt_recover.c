@@ -9,6 +9,9 @@
 #include "client/cli/command.h"
 #include "client/include/edubba_replicas.h"
 
+#define HAS_COPIES 77  /* a tablet's number */
+#define LISTS_MAX  100 /* in one test */
+
 static struct {
     struct edubba_lost_tablet tablets[3];
     size_t count;
@@ -18,7 +21,32 @@ static struct {
     size_t recovered_count;
     char warning[256];
     int failures;
+    int listed;
+    int listed_when_ordered;
+    int dead_for; /* so many lists the first copy's server counts as alive, and is silent; 0 = it is there */
 } fake;
+
+/* Two copies on servers that are heard of all the time, or of which the first has died and is not noticed yet. */
+static void put_copies(struct edubba_lost_tablet *tablet)
+{
+    static struct edubba_copy kept[LISTS_MAX][2]; /* of each list its own */
+    struct edubba_copy *copies = kept[fake.listed % LISTS_MAX];
+    bool is_noticed = fake.dead_for > 0 && fake.listed > fake.dead_for;
+    struct edubba_copy one = {.store = 1,
+                              .address = "tcp://a:1",
+                              .is_held = true,
+                              .is_alive = !is_noticed,
+                              .heard_us = fake.dead_for > 0 ? 500 : 500 + fake.listed};
+    struct edubba_copy other = {.store = 2,
+                                .address = "tcp://b:1",
+                                .is_held = true,
+                                .is_alive = true,
+                                .heard_us = 900 - fake.listed}; /* clocks are set back */
+    copies[0] = is_noticed ? other : one;
+    copies[1] = is_noticed ? one : other;
+    tablet->copies = copies;
+    tablet->copy_count = 2;
+}
 
 enum edubba_code edubba_list_lost(struct edubba_client *client,
                                   const char *table,
@@ -29,8 +57,12 @@ enum edubba_code edubba_list_lost(struct edubba_client *client,
                                   struct edubba_error *error)
 {
     (void)client, (void)table, (void)tablet, (void)error;
+    fake.listed++;
     *tablets = malloc(sizeof fake.tablets);
     memcpy(*tablets, fake.tablets, sizeof fake.tablets);
+    if (fake.tablets[0].number == HAS_COPIES) {
+        put_copies(&(*tablets)[0]);
+    }
     *count = fake.count;
     *more = fake.more;
     return EDUBBA_OK;
@@ -48,6 +80,7 @@ enum edubba_code edubba_recover_tablet(struct edubba_client *client,
         *error = (struct edubba_error){EDUBBA_FAILED_PRECONDITION, "it is not lost"};
         return error->code;
     }
+    fake.listed_when_ordered = fake.listed;
     fake.recovered[fake.recovered_count++] = tablet;
     *chosen_store = 7;
     return EDUBBA_OK;
@@ -71,7 +104,8 @@ int session_refuse_repeated(const struct session *session, int first)
 
 int session_fail(const struct session *session, const struct edubba_error *error)
 {
-    (void)session, (void)error;
+    (void)session;
+    (void)snprintf(fake.warning, sizeof fake.warning, "%.250s", error->text);
     fake.failures++;
     return EXIT_CODE_FAILED;
 }
@@ -112,7 +146,7 @@ Test(ebt_recover, each_is_recovered_whatever_became_of_another)
     cr_assert_eq(fake.recovered_count, 2);
     cr_assert_eq(fake.recovered[1], 3);
     cr_assert_eq(fake.failures, 1);
-    cr_assert_str_eq(fake.warning, "");
+    cr_assert_str_eq(fake.warning, "it is not lost");
 }
 
 Test(ebt_recover, it_is_told_that_others_are_lost_which_were_not_listed)
@@ -131,4 +165,45 @@ Test(ebt_recover, data_is_given_up_only_of_what_is_named)
     fake.count = 1;
     cr_assert_eq(recover(1, (char **)accepted + 1), EXIT_CODE_USAGE);
     cr_assert_eq(fake.recovered_count, 0);
+}
+
+static void lose_one(int dead_for)
+{
+    fake.count = 1;
+    fake.tablets[0] = (struct edubba_lost_tablet){
+        .number = HAS_COPIES, .table = "T", .why = "", .recovered_by = ""};
+    fake.dead_for = dead_for;
+}
+
+Test(ebt_recover, a_server_is_heard_of_once_more_before_its_copy_is_chosen)
+{
+    lose_one(0);
+    cr_assert_eq(recover(2, (char **)accepted), EXIT_CODE_OK);
+    cr_assert_eq(fake.recovered_count, 1);
+    cr_assert_eq(fake.listed_when_ordered, 2);
+}
+
+Test(ebt_recover, a_copy_on_a_server_that_died_a_moment_ago_is_not_chosen)
+{
+    lose_one(3);
+    cr_assert_eq(recover(2, (char **)accepted), EXIT_CODE_OK);
+    cr_assert_eq(fake.recovered_count, 1);
+    cr_assert_eq(fake.listed_when_ordered, 4); /* it is noticed: another is first now */
+}
+
+Test(ebt_recover, nothing_is_chosen_while_a_server_is_silent, .timeout = 600)
+{
+    lose_one(1000);
+    cr_assert_eq(recover(2, (char **)accepted), EXIT_CODE_FAILED);
+    cr_assert_eq(fake.recovered_count, 0);
+    cr_assert_eq(strncmp(fake.warning, "nothing is chosen: of tablet 77 ", 32), 0, "%s",
+                 fake.warning);
+}
+
+Test(ebt_recover, who_only_looks_does_not_wait)
+{
+    static char *const none[] = {"T"};
+    lose_one(1000);
+    cr_assert_eq(recover(1, (char **)none), EXIT_CODE_OK);
+    cr_assert_eq(fake.listed, 1);
 }

@@ -165,7 +165,7 @@ Test(config, errors_name_file_line_and_key)
     refuse("name = \"x\";\nhttp = { port = \"80\"; };\n", ":2: ", "whole number");
     refuse("name = \"x\";\nmemory = \"12 MIB\";\n", ":2: ", "size like");
     refuse("name = \"x\";\nmemory = -1;\n", ":2: ", "size like");
-    refuse("name = \"x\";\nmemory = \"1 KiB\";\n", ":2: ", "memory is 1024 bytes");
+    refuse("name = \"x\";\nmemory = \"1 KiB\";\n", ":2: ", "memory is \"1 KiB\"");
     refuse("name = \"x\";\nhttp = { client: { interval = 10; }; };\n", ":2: ", "duration like");
     refuse("name = \"x\";\nfolders = \"a\";\n", ":2: ", "list of texts");
     refuse("name = \"x\";\nfolders = [ 1, 2 ];\n", ":2: ", "list of texts");
@@ -202,6 +202,47 @@ Test(config, all_faults_are_told_each_with_its_place)
     cr_assert_eq(settings.port, 8); /* what is good has been taken */
     cr_assert(config_is_refused(&reading, "memory") && config_is_refused(&reading, "http.port"));
     cr_assert_not(config_is_refused(&reading, "folders"));
+}
+
+Test(config, what_may_have_been_meant_is_asked)
+{
+    static const char *const asked[][2] = {
+        {"insecur = true;", "unknown key 'insecur'; is 'insecure' meant?"},
+        {"Memory = 5;", "unknown key 'Memory'; is 'memory' meant?"},
+        {"http = { prot = 3; };", "unknown key 'http.prot'; is 'http.port' meant?"},
+        {"port = 3;", "unknown key 'port'; is 'http.port' meant?"}, /* its group is lacking */
+        {"http = { interval = \"1 s\"; };", "is 'http.client.interval' meant?"},
+    };
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        char text[200];
+        (void)snprintf(text, sizeof text, "name = \"x\";\n%s\n", asked[i][0]);
+        cr_assert_not_null(strstr(load(text), asked[i][1]), "%s", first_fault());
+    }
+    /* What is near none is not guessed at. */
+    static const char *const strange[] = {"colour = 1;", "x = 1;", "na = 1;",
+                                          "http = { client = 3; };"};
+    for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++) {
+        char text[200];
+        (void)snprintf(text, sizeof text, "name = \"x\";\n%s\n", strange[i]);
+        cr_assert_not_null(strstr(load(text), "unknown key"), "%s", first_fault());
+        cr_assert_null(strstr(first_fault(), "meant"), "%s", first_fault());
+    }
+    char assignment[300];
+    memset(assignment, 'n', sizeof assignment);
+    (void)snprintf(assignment + 200, sizeof assignment - 200, "=1");
+    config_reading_begin(&reading, keys, KEY_COUNT, &arena);
+    cr_assert_not(config_set(&reading, assignment));
+    cr_assert_null(strstr(first_fault(), "meant"), "%s", first_fault());
+}
+
+Test(config, a_value_out_of_range_is_told_as_it_is_written)
+{
+    cr_assert_not_null(strstr(load("name = \"x\";\nmemory = \"1 KiB\";\n"),
+                              "memory is \"1 KiB\", allowed are \"4 KiB\" and more"),
+                       "%s", first_fault());
+    cr_assert_not_null(strstr(load("name = \"x\";\nhttp = { port = 65536; };\n"),
+                              "http.port is 65536, allowed are 0 to 65535"),
+                       "%s", first_fault());
 }
 
 Test(config, a_place_is_that_of_the_value_that_holds)

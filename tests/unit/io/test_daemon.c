@@ -104,7 +104,7 @@ Test(daemon, all_that_is_wrong_is_told_and_too_much_of_it_counted)
                        "n=1", "--set", "o=1", "--set", "p=1", "--set", "q=1", "--set", "number=6"),
                  DAEMON_EXIT_USAGE);
     (void)fflush(stderr);
-    cr_assert_stderr_eq_str("test-daemon: unknown key 'numbr'\n"
+    cr_assert_stderr_eq_str("test-daemon: unknown key 'numbr'; is 'number' meant?\n"
                             "test-daemon: command line: number is 10, allowed are 1 to 9\n"
                             "test-daemon: command line: number: seven is taken\n"
                             "test-daemon: unknown key 'a'\ntest-daemon: unknown key 'b'\n"

@@ -103,12 +103,12 @@ Test(server_settings, the_order_of_beacon_lease_and_grace_is_refused_by_name)
     cr_assert_str_eq(settle("lease=1 s", "beacon=500 ms"),
                      "command line: lease, 1000 ms, must be longer than two beacons of 500 ms, as "
                      "one may be lost: raise lease, or lower beacon\n");
-    cr_assert_not_null(
-        strstr(settle("grace=61 s", NULL), "grace is 61000000 us, allowed are 200000 to 60000000"));
-    cr_assert_not_null(
-        strstr(settle("lease=149 ms", NULL), "lease is 149000 us, allowed are 150000 to 30000000"));
-    cr_assert_not_null(
-        strstr(settle("beacon=49 ms", NULL), "beacon is 49000 us, allowed are 50000 to 10000000"));
+    cr_assert_not_null(strstr(settle("grace=61 s", NULL),
+                              "grace is \"61 s\", allowed are \"200 ms\" to \"1 min\""));
+    cr_assert_not_null(strstr(settle("lease=149 ms", NULL),
+                              "lease is \"149 ms\", allowed are \"150 ms\" to \"30 s\""));
+    cr_assert_not_null(strstr(settle("beacon=49 ms", NULL),
+                              "beacon is \"49 ms\", allowed are \"50 ms\" to \"10 s\""));
     cr_assert_eq(reading.fault_count, 1, "of what was refused nothing follows");
 }
 

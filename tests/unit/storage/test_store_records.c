@@ -57,3 +57,25 @@ Test(store_records, of_one_row_and_of_many_in_any_order)
     cr_assert_geq(memtable_row_count(tablet->layers[0]->memtable), ROWS);
     fixture_deinit(&fixture);
 }
+
+/* It is told apart from memory and log, which soon have room again, and which other settings bound. */
+Test(store_records, more_exactly_once_records_than_there_may_be_are_a_limit_of_their_own)
+{
+    struct change put = fixture_put(1, "c", 5, "v");
+    uint64_t sequence = 0;
+    fixture_init(&fixture);
+    fixture.settings.dedupe.records_max = 4;
+    fixture_open(&fixture);
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    for (size_t i = 0; i < 4; i++) {
+        put_entry(i, i, &put);
+        entries[i].request = (struct request_id){.client = 7, .sequence = i + 1};
+    }
+    append(tablet, 3);
+    struct record_write two = {&entries[2], 2};
+    cr_assert_eq(store_append_write(tablet, &two, store_next_clock(fixture.store), &sequence),
+                 STATUS_LIMIT);
+    entries[0].request = (struct request_id){0};
+    append(tablet, 1); /* without an identity there is room */
+    fixture_deinit(&fixture);
+}
