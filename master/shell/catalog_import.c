@@ -219,6 +219,7 @@ static enum status bring_as_leader(const struct master_settings *settings,
             .settings = &etcd_settings,
             .cluster = (uint64_t)settings->cluster,
             .reign = reign,
+            .endpoint = elector_endpoint(elector),
         };
         status = coordinator_open_etcd(&coordinator, &etcd, ret_error);
     }

@@ -360,6 +360,7 @@ static enum status open_etcd(struct reign *reign, struct error *ret_error)
         .cluster = (uint64_t)settings->cluster,
         .generation = entropy_u64(),
         .reign = reign->options.number,
+        .endpoint = elector_endpoint(reign->options.elector),
     };
     return coordinator_open_etcd(&options, &reign->coordinator, ret_error);
 }

@@ -111,3 +111,39 @@ Test(master_on_etcd, a_reign_with_the_number_of_one_that_was_given_up_is_led)
     cr_assert_eq(active_reign(0), first, "the number is the same again, and it leads");
     cr_assert_eq(put_document(), STATUS_OK);
 }
+
+/* Takes connections and says nothing, as if it were gone; *ret_port is where. */
+static int open_silent_member(unsigned *ret_port)
+{
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof own;
+    int silent = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    cr_assert_eq(bind(silent, (const struct sockaddr *)&own, sizeof own), 0);
+    cr_assert_eq(listen(silent, 64), 0);
+    cr_assert_eq(getsockname(silent, (struct sockaddr *)&own, &size), 0);
+    *ret_port = ntohs(own.sin_port);
+    return silent;
+}
+
+/* A machine that is lost takes a member of etcd with it: who takes over knows that by then, and need not find it out
+ * again on the way to the catalog, which takes seconds. */
+Test(master_on_etcd, a_reign_begins_at_the_member_that_has_answered)
+{
+    static char endpoints[160];
+    unsigned port = 0;
+    int asked[64];
+    size_t count = 0;
+    int silent = open_silent_member(&port);
+    own_master_close();
+    snprintf(endpoints, sizeof endpoints, "http://127.0.0.1:%u,%s", port, etcd_endpoint);
+    settings->etcd.endpoints = endpoints;
+    own_master_open();
+    cr_assert_neq(active_reign(0), 0);
+    while (count < 64 && (asked[count] = accept(silent, NULL, NULL)) >= 0) {
+        count++;
+    }
+    cr_assert_eq(count, 1, "it was asked who leads, and then no more: not %zu times", count);
+    cr_assert_eq(put_document(), STATUS_OK);
+    close(asked[0]);
+    close(silent);
+}
