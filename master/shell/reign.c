@@ -10,6 +10,7 @@
 #include "common/io/logger.h"
 #include "master/coordinator/catalog_moved.h"
 #include "master/coordinator/coordinator.h"
+#include "master/shell/answers.h"
 #include "master/shell/catalog_succeed.h"
 #include "master/shell/master_metrics.h"
 #include "master/shell/open_replies.h"
@@ -69,32 +70,6 @@ static bool must_wait(const struct open_reply *open, const struct buffer *messag
            transport_reply_must_wait(open->reply, message->size_bytes);
 }
 
-/* What durable things come of, when it is done. */
-static bool is_change(enum method method)
-{
-    return method == METHOD_CREATE_TABLE || method == METHOD_DELETE_TABLE ||
-           method == METHOD_ALTER_TABLE || method == METHOD_SPLIT_TABLET ||
-           method == METHOD_PUT_DOCUMENTS;
-}
-
-/* Does the answer tell of what this master believes?  That one of these was done tells of what is durable; that
- * something could not be done for now, or may have been done, asks to come again anyway.  But that there is no
- * such table, or that there is one already, is believed only. */
-static bool is_belief(enum method method, enum status status)
-{
-    return status == STATUS_OK ? !is_change(method)
-                               : status != STATUS_UNAVAILABLE && status != STATUS_DEADLINE_EXCEEDED;
-}
-
-/* What is under way when the reign ends may have been done.  UNAVAILABLE says that it has not, and clients ask the
- * next master for it: a table would be there already, or one that was made since be deleted.  So who asked for
- * something that is not to be done twice is told what a connection that breaks would tell. */
-static enum status status_of_end(enum method method)
-{
-    bool is_once = is_change(method) || method == METHOD_MERGE_TABLETS || method == METHOD_RECOVER;
-    return is_once ? STATUS_CLOSED : STATUS_UNAVAILABLE;
-}
-
 static void fail_open(struct open_reply *open, enum status status, const char *text)
 {
     if (open->question != NULL) {
@@ -119,7 +94,7 @@ static void perform_reply(struct reign *reign, struct catalog_effect *effect)
     int64_t duration_ns = clock_monotonic_ns() - open->received_ns;
 
     /* Looked at after the answer was made: as it is now, so it was then. */
-    if (is_belief(open->method, effect->status) && !reign_may_act(reign)) {
+    if (answer_is_belief(open->method, effect->status) && !reign_may_act(reign)) {
         buffer_deinit(&effect->message);
         effect->status = STATUS_UNAVAILABLE;
         (void)snprintf(effect->text, sizeof effect->text, "this master may not be the active one");
@@ -433,7 +408,7 @@ void reign_close(struct reign *reign, const char *text)
     committer_close(reign->committer);
     for (struct open_reply *open = open_replies_take_any(&reign->open); open != NULL;
          open = open_replies_take_any(&reign->open)) {
-        fail_open(open, status_of_end(open->method), text);
+        fail_open(open, answer_at_end(open->method), text);
     }
     catalog_destroy(reign->catalog);
     coordinator_close(reign->coordinator);
