@@ -8,6 +8,7 @@
 #include "common/io/clock.h"
 #include "common/io/logger.h"
 #include "master/console/console.h"
+#include "master/console/console_query.h"
 #include "tests/support/test_folder.h"
 
 static char folder[256];
@@ -114,7 +115,7 @@ TestSuite(console, .init = start, .fini = stop, .timeout = 600);
 
 static int ask_by(const char *method, const char *path, const char *host, const char *more)
 {
-    char request[1024];
+    static char request[QUERY_BYTES_MAX + 256];
     int raw = raw_connect(INADDR_LOOPBACK, http_server_port(server));
     int length = snprintf(request, sizeof request,
                           "%s %s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n\r\n", method, path,
@@ -239,6 +240,31 @@ Test(console, what_the_catalog_says_is_told)
     cr_assert(strstr(answer, "\"next\":null") != NULL);
     atomic_store(&refuses, true);
     says("/api/v1/tablets?table=T", 503, "try again");
+}
+
+/* "&from=" or so, and the longest key there is, of bytes that are written longest. */
+static size_t append_longest_key(char *text, const char *name)
+{
+    size_t size = (size_t)sprintf(text, "&%s=", name);
+    for (size_t i = 0; i < LIMIT_ROW_KEY_BYTES; i++) {
+        size += (size_t)sprintf(text + size, "%%5Cx%02x", i % 2 == 0 ? 0xff : 0);
+    }
+    return size;
+}
+
+/* A page of tablets ends where the next one is asked for to begin: with any key that there may be. */
+Test(console, keys_may_be_as_long_as_row_keys_are_and_of_any_bytes)
+{
+    static char path[QUERY_BYTES_MAX + 1];
+    size_t size = (size_t)sprintf(path, "/api/v1/tablets?table=T");
+    (void)append_longest_key(path + size, "from");
+    says(path, 200, "\"next\":null");
+    load(1000);
+    WAIT_FOR((ask("/api/v1/heat?table=T&last_s=60"), strstr(answer, "\"total\":1000,") != NULL));
+    size = (size_t)sprintf(path, "/api/v1/heat?table=T&last_s=60");
+    size += append_longest_key(path + size, "start");
+    (void)append_longest_key(path + size, "end");
+    says(path, 400, "the window of keys is empty");
 }
 
 Test(console, load_is_seen_within_seconds)
