@@ -76,12 +76,12 @@ static void append_status(void *context, struct buffer *out)
     buffer_append_format(out, "{\"role\":\"active\"}");
 }
 
-static void open_console(bool local)
+/* In a folder that is there. */
+static void open_again(bool local)
 {
     struct error error = {0};
     const struct logger_settings log = {.level = LOG_LEVEL_ERROR};
     logger_init(&log);
-    test_folder_make(folder, sizeof folder, "console");
     cr_assert_eq(http_server_open("127.0.0.1:0", !local, &server, &error), STATUS_OK, "%s",
                  error.text);
     const struct console_options options = {
@@ -96,17 +96,28 @@ static void open_console(bool local)
     cr_assert_eq(console_open(&options, &console, &error), STATUS_OK, "%s", error.text);
 }
 
+static void open_console(bool local)
+{
+    test_folder_make(folder, sizeof folder, "console");
+    open_again(local);
+}
+
 static void start(void)
 {
     open_console(true);
 }
 
-static void stop(void)
+static void close_console(void)
 {
-    char command[300];
     http_server_close(server);
     console_close(console);
     event_log_deinit(&events);
+}
+
+static void stop(void)
+{
+    char command[300];
+    close_console();
     (void)snprintf(command, sizeof command, "rm -rf %s", folder);
     cr_assert_eq(system(command), 0);
 }
@@ -274,6 +285,18 @@ Test(console, load_is_seen_within_seconds)
     cr_assert(strstr(answer, "\"reads\":1000,") != NULL, "%s", answer);
     WAIT_FOR((ask("/api/v1/heat?table=T&last_s=60"), strstr(answer, "\"total\":1000,") != NULL));
     cr_assert(strstr(answer, "\"name\":\"T\"") != NULL);
+}
+
+/* Of a table that was there before the first report came before the first look at the clock, and was counted into the
+ * time since 1970. */
+Test(console, load_that_comes_at_once_after_a_restart_is_of_now)
+{
+    load(1000);
+    WAIT_FOR((ask("/api/v1/heat?table=T&last_s=600"), strstr(answer, "\"total\":1000,") != NULL));
+    close_console();
+    open_again(true);
+    load(500);
+    WAIT_FOR((ask("/api/v1/heat?table=T&last_s=600"), strstr(answer, "\"total\":1500,") != NULL));
 }
 
 /* A question that is out when everything ends is answered first. */

@@ -150,6 +150,27 @@ static size_t columns_in_file(void)
     return count - 1; /* the format */
 }
 
+/* A clock that was wrong when they were made, and was set right before the next start: what is new would lie before
+ * them, and not be told to who follows. */
+Test(heat_store, what_lies_in_the_future_goes_out_of_the_file)
+{
+    load_some();
+    save_all();
+    size_t before = columns_in_file();
+    heat_now_us -= 400 * HEAT_SECOND_US;
+    int64_t now_us = heat_now_us;
+    restart();
+    size_t after = columns_in_file();
+    cr_assert(after < before && after > 0, "%zu of %zu", after, before);
+    heat_now_us += 4000 * HEAT_SECOND_US;
+    restart();
+    cr_assert_eq(columns_in_file(), after);
+    const struct heat_table *table = heat_map_table(&heat_map, 1);
+    for (size_t i = 0; i < table->layers[1].count; i++) {
+        cr_assert_leq(table->layers[1].columns[i]->start_us, now_us);
+    }
+}
+
 /* Of the file what there was room for was taken in the order of tables, old or new; the rest stayed for ever. */
 Test(heat_store, the_oldest_go_out_of_the_file_where_there_is_room_for_less)
 {
