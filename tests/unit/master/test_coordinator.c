@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
+#include "common/io/file.h"
 #include "master/coordinator/coordinator.h"
 #include "tests/support/test_folder.h"
 
@@ -128,6 +130,20 @@ Test(coordinator, a_lost_catalog_is_not_taken_for_a_new_cluster)
     snprintf(path, sizeof path, "%s/catalog/CATALOG", folder);
     cr_assert_eq(unlink(path), 0);
     coordinator_close(open_embedded());
+}
+
+/* Nothing of it has to be written: that there is no room is no reason not to serve what is there. */
+Test(coordinator, a_catalog_is_opened_where_there_is_no_room_left)
+{
+    const struct file_fault full = {FILE_OPERATION_WRITE, 0, ENOSPC, true, false};
+    struct coordinator *coordinator = NULL;
+    struct error error = {.status = STATUS_OK};
+    coordinator_close(open_embedded());
+    file_fault_arm(&full);
+    enum status status = coordinator_open_embedded(folder, &identity, &coordinator, &error);
+    file_fault_disarm();
+    cr_assert_eq(status, STATUS_OK, "%s", error.text);
+    coordinator_close(coordinator);
 }
 
 Test(coordinator, a_newer_format_is_refused_by_name)
