@@ -270,8 +270,8 @@ static void *work(void *context)
 
     thread_name_set("console");
     (void)thread_patient_set(true);
-    heat_map_age(&console->heat, clock_wall_us(),
-                 false); /* what runs of restored tables begins now */
+    /* Of tables that are restored what runs begins now. */
+    heat_map_age(&console->heat, clock_wall_us(), false);
     if (console->store != NULL) {
         heat_store_load(console->store, &console->heat);
     }
