@@ -14,6 +14,7 @@
 #include "master/shell/catalog_succeed.h"
 #include "master/shell/master_metrics.h"
 #include "master/shell/open_replies.h"
+#include "master/shell/reign_clock.h"
 
 #define SHORT_ANSWER_BYTES   ((size_t)65536)
 #define SUSPENDED_PAUSE_NS   INT64_C(20000000)
@@ -26,7 +27,7 @@ struct reign {
     struct catalog *catalog;
     struct committer *committer;
     struct open_replies open;
-    int64_t now_ns;       /* of the catalog: never goes back */
+    struct reign_clock clock;
     struct error failure; /* why it must end; status OK = it need not */
 };
 
@@ -165,13 +166,17 @@ static void perform(struct reign *reign, const struct catalog_effects *effects)
     }
 }
 
+/* The catalog's time now. */
+static int64_t look_at_clock(struct reign *reign)
+{
+    return reign_clock_look(&reign->clock, clock_monotonic_ns(), reign_may_act(reign));
+}
+
 static enum status step(struct reign *reign, struct catalog_event *event)
 {
     struct catalog_effects effects;
-    int64_t now_ns = clock_monotonic_ns();
 
-    reign->now_ns = now_ns > reign->now_ns ? now_ns : reign->now_ns;
-    event->now_ns = reign->now_ns;
+    event->now_ns = look_at_clock(reign);
     event->now_us = clock_wall_us();
     enum status status = catalog_step(reign->catalog, event, &effects);
     perform(reign, &effects);
@@ -181,11 +186,15 @@ static enum status step(struct reign *reign, struct catalog_event *event)
 /* --- events ----------------------------------------------------------------------------------- */
 
 /* When the answer must leave us to be there in time: a twentieth of its patience is for the way. */
-static int64_t deadline_of(const struct transport_request *request)
+static int64_t deadline_of(struct reign *reign, const struct transport_request *request)
 {
     int64_t patience_ns = (int64_t)request->head.deadline_ms * 1000000;
-    return request->head.deadline_ms == 0 ? 0
-                                          : request->received_ns + patience_ns - patience_ns / 20;
+
+    (void)look_at_clock(reign);
+    return request->head.deadline_ms == 0
+               ? 0
+               : reign_clock_of(&reign->clock,
+                                request->received_ns + patience_ns - patience_ns / 20);
 }
 
 void reign_take_request(struct reign *reign,
@@ -202,7 +211,7 @@ void reign_take_request(struct reign *reign,
         .number = open->number,
         .method = request->method,
         .body = request->body,
-        .deadline_ns = deadline_of(request),
+        .deadline_ns = deadline_of(reign, request),
     };
     if (step(reign, &event) == STATUS_NO_MEMORY) {
         fail_open(open_replies_take(&reign->open, event.number), STATUS_RESOURCE_EXHAUSTED,
@@ -223,7 +232,7 @@ void reign_take_question(struct reign *reign, struct question *question)
         .number = open->number,
         .method = question->method,
         .body = buffer_bytes(&question->body),
-        .deadline_ns = now_ns + QUESTION_PATIENCE_NS,
+        .deadline_ns = look_at_clock(reign) + QUESTION_PATIENCE_NS,
     };
     if (step(reign, &event) == STATUS_NO_MEMORY) {
         fail_open(open_replies_take(&reign->open, event.number), STATUS_RESOURCE_EXHAUSTED,
@@ -256,7 +265,8 @@ void reign_take_committed(struct reign *reign, const struct committer_result *re
 void reign_tick(struct reign *reign)
 {
     struct catalog_event tick = {.type = CATALOG_EVENT_TICK};
-    if (reign_may_act(reign) && clock_monotonic_ns() >= catalog_deadline_ns(reign->catalog)) {
+    int64_t now_ns = look_at_clock(reign);
+    if (reign_may_act(reign) && now_ns >= catalog_deadline_ns(reign->catalog)) {
         enum status status = step(reign, &tick);
         ASSERT(status == STATUS_OK);
     }
@@ -265,15 +275,14 @@ void reign_tick(struct reign *reign)
 /* One that is suspended looks now and then whether it still is. */
 int64_t reign_deadline_ns(const struct reign *reign)
 {
-    return reign_may_act(reign) ? catalog_deadline_ns(reign->catalog)
-                                : clock_monotonic_ns() + SUSPENDED_PAUSE_NS;
+    return reign_may_act(reign)
+               ? reign_clock_when(&reign->clock, catalog_deadline_ns(reign->catalog))
+               : clock_monotonic_ns() + SUSPENDED_PAUSE_NS;
 }
 
-void reign_describe(const struct reign *reign,
-                    struct catalog_counts *ret_counts,
-                    struct buffer *status)
+void reign_describe(struct reign *reign, struct catalog_counts *ret_counts, struct buffer *status)
 {
-    catalog_look(reign->catalog, clock_monotonic_ns());
+    catalog_look(reign->catalog, look_at_clock(reign));
     catalog_counts(reign->catalog, ret_counts);
     catalog_status_json(reign->catalog, reign_may_act(reign) ? "active" : "in_doubt", status);
 }
@@ -350,8 +359,8 @@ static enum status load_catalog(struct reign *reign, struct error *ret_error)
     }
     status = coordinator_load(reign->coordinator, load_record, reign, ret_error);
     if (status == STATUS_OK) {
-        reign->now_ns = clock_monotonic_ns();
-        status = catalog_load_end(reign->catalog, reign->now_ns, ret_error);
+        reign_clock_start(&reign->clock, clock_monotonic_ns());
+        status = catalog_load_end(reign->catalog, reign->clock.now_ns, ret_error);
     }
     if (status != STATUS_OK && reign->options.elector == NULL) {
         return error_prefix(ret_error, "%s/catalog", settings->folder);

@@ -147,3 +147,57 @@ Test(master_on_etcd, a_reign_begins_at_the_member_that_has_answered)
     close(asked[0]);
     close(silent);
 }
+
+/* One heartbeat of a server. */
+static void sync_once(void)
+{
+    const struct store_information store = {
+        .number = 50, .folder = bytes_of_text("d"), .free_bytes = UINT64_C(1) << 40};
+    const struct sync_request sync = {
+        .server = {.number = 5,
+                   .address = bytes_of_text("tcp://127.0.0.1:1"),
+                   .incarnation = 1,
+                   .stores = &store,
+                   .store_count = 1},
+        .full = true,
+    };
+    struct buffer body = BUFFER_INIT;
+    sync_request_encode(&sync, &body);
+    cr_assert_eq(ask(METHOD_SYNC, &body, NULL), STATUS_OK);
+}
+
+static bool server_is_alive(void)
+{
+    struct blocking_client client;
+    struct buffer body = BUFFER_INIT;
+    struct servers_response servers = {0};
+    struct bytes answer;
+    struct arena arena;
+    arena_init(&arena, 4096, SIZE_MAX);
+    cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+    cr_assert_eq(blocking_call(&client, METHOD_LIST_SERVERS, &body, 30000, &answer, NULL),
+                 STATUS_OK);
+    cr_assert_eq(servers_response_decode(answer, &arena, &servers, NULL), STATUS_OK);
+    bool alive = servers.server_count == 1 && servers.servers[0].alive;
+    blocking_close(&client);
+    arena_deinit(&arena);
+    return alive;
+}
+
+/* Servers that were refused while nobody led would be silent for too long, all of them; and where it was for longer than
+ * replace_after, what they have would be given to the first one to come. */
+Test(master_on_etcd, who_was_refused_while_nobody_led_was_not_silent)
+{
+    own_master_close();
+    settings->catalog.server_timeout_ns = INT64_C(8000000000);
+    own_master_open();
+    uint64_t reign = active_reign(0);
+    cr_assert_neq(reign, 0);
+    sync_once();
+    cr_assert(server_is_alive());
+    etcd_kill();
+    clock_sleep_us(12000000);
+    etcd_start_again(); /* it gives every lease its whole time again */
+    cr_assert_eq(active_reign(0), reign, "it goes on where it was");
+    cr_assert(server_is_alive());
+}
