@@ -406,7 +406,7 @@ Test(http, answers_that_nobody_takes_are_so_many_and_no_more)
 
     /* Those who have had longest to take theirs gave way. */
     for (size_t i = 0; i < KEPT; i++) {
-        cr_assert_lt(take_all(held[i]), BIG_BYTES, "%zu", i);
+        cr_assert_lt(take_all(held[i]), BIG_BYTES / 4, "%zu: and the kernel has little of it", i);
     }
     cr_assert_gt(take_all(last), BIG_BYTES);
     for (size_t i = KEPT; i < HELD; i++) {
