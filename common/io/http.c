@@ -16,8 +16,9 @@
 #include "common/io/thread.h"
 #include "common/io/transport/transport_address.h"
 
-#define CLOSING_MAX       16     /* over the limit: turned out, and not gone yet */
-#define MEMORY_BYTES_MAX  0x8000 /* of a connection: a request's head, and an answer's */
+#define CLOSING_MAX 16 /* over the limit: turned out, and not gone yet */
+#define MEMORY_BYTES_MAX \
+    0x10000 /* of a connection: a request's head, and an answer's; with two long keys of 48 KiB */
 #define PATIENCE_SEC      60
 #define MESSAGE_BYTES_MAX 256
 #define PLAIN_TEXT        "text/plain; charset=utf-8"
@@ -29,6 +30,7 @@ struct http_call {
     struct http_guest *guest;    /* who asks */
     const char *method;          /* NULL: the head is not whole yet */
     struct MHD_Response *answer; /* NULL: none yet, or no memory for one */
+    size_t answer_bytes;
     uint16_t status;
     bool handed_on;
     char uri[];
@@ -88,6 +90,7 @@ static void set_answer(struct http_call *call, struct http_response *response)
     size_t size_bytes = 0;
     uint8_t *body = buffer_detach(&response->body, &size_bytes);
     call->status = response->status;
+    call->answer_bytes = size_bytes;
     call->answer = MHD_create_response_from_buffer_with_free_callback(size_bytes, body,
                                                                       memory_free);
     if (call->answer == NULL) {
@@ -126,7 +129,7 @@ static enum MHD_Result send_answer(struct http_call *call)
     if (call->answer == NULL) {
         return MHD_NO;
     }
-    http_guests_await(&call->server->guests, call->guest);
+    http_guests_await(&call->server->guests, call->guest, call->answer_bytes);
     enum MHD_Result result = MHD_queue_response(call->connection, call->status, call->answer);
     MHD_destroy_response(call->answer); /* MHD has its own hold of it */
     call->answer = NULL;
@@ -260,6 +263,9 @@ static void on_completed(void *context,
     (void)context;
     (void)connection;
     (void)why;
+    if (call != NULL && call->guest != NULL) {
+        http_guests_take_answer(&call->server->guests, call->guest);
+    }
     if (call != NULL && call->answer != NULL) {
         MHD_destroy_response(call->answer);
     }
@@ -335,7 +341,7 @@ enum status http_server_open(const char *address,
     }
     server->local = !insecure;
     http_routes_init(&server->routes);
-    http_guests_init(&server->guests, HTTP_CONNECTIONS_MAX);
+    http_guests_init(&server->guests, HTTP_CONNECTIONS_MAX, HTTP_ANSWER_BYTES_MAX);
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->answered, NULL);
     status = http_server_handle(server, "/metrics", serve_metrics, NULL);

@@ -6,7 +6,8 @@
  *
  * Of connections there are HTTP_CONNECTIONS_MAX at most: descriptors are the daemon's, whose stores and peers need
  * them.  Beyond that the one whose request, or whose taking of an answer, we have waited for longest gives way
- * (http_guests.h); and a minute without a byte ends any.
+ * (http_guests.h); and a minute without a byte ends any.  Of answers that nobody takes there are HTTP_ANSWER_BYTES_MAX at
+ * most, or one that is larger: then who has had longest to take one gives way.
  */
 #ifndef COMMON_IO_HTTP_H
 #define COMMON_IO_HTTP_H
@@ -19,8 +20,9 @@
 
 struct http_server;
 
-#define HTTP_CONNECTIONS_MAX 256 /* of one server */
-#define HTTP_HEADERS_MAX     8
+#define HTTP_CONNECTIONS_MAX  256                 /* of one server */
+#define HTTP_ANSWER_BYTES_MAX ((size_t)128 << 20) /* likewise */
+#define HTTP_HEADERS_MAX      8
 
 struct http_header {
     const char *name; /* NULL: the end of them */

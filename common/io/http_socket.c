@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define HOST_BYTES_MAX 256
+#define SEND_BYTES     (128 << 10)
 
 /* A getaddrinfo() error. */
 static int resolve(const char *address, struct addrinfo **ret_found)
@@ -47,8 +48,10 @@ static enum status failed(const char *address, int error_number, struct error *r
 static int bind_and_listen(int fd, const struct addrinfo *where)
 {
     static const int on = 1;
+    static const int send_bytes = SEND_BYTES; /* else the kernel keeps 4 MiB of what nobody takes */
     /* What a daemon before us left behind may take a minute to be gone. */
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof send_bytes) != 0 ||
         bind(fd, where->ai_addr, where->ai_addrlen) != 0 || listen(fd, SOMAXCONN) != 0) {
         return errno;
     }

@@ -3,7 +3,6 @@
 #include "common/io/clock.h"
 #include "common/io/transport/transport.h"
 #include "master/console/console_state.h"
-#include "master/heat/heat_following.h"
 
 #define ROUND_PAUSE_NS     INT64_C(5000000000)
 #define PATIENCE_NS        INT64_C(10000000000)
@@ -93,21 +92,14 @@ static void ask_events(struct console *console)
     send(console, METHOD_LIST_EVENTS, &message);
 }
 
-static void ask_heat(struct console *console, const struct list_heat_request *list)
+static void ask_heat(struct console *console)
 {
     struct buffer message = begin_request();
-    list_heat_request_encode(list, &message);
+    list_heat_request_encode(&console->follow.heat.next, &message);
     send(console, METHOD_LIST_HEAT, &message);
 }
 
 /* --- answers ------------------------------------------------------------------------------------ */
-
-static void begin_heat(struct console *console)
-{
-    console->follow.after_us = heat_map_newest_us(&console->heat);
-    const struct list_heat_request list = {.after_us = console->follow.after_us};
-    ask_heat(console, &list);
-}
 
 /* False: the loop has no time for them. */
 static bool hand_over(struct console *console, struct bytes body)
@@ -141,7 +133,8 @@ static bool take_events(struct console *console, struct bytes body, struct arena
     if (goes_on) {
         ask_events(console);
     } else {
-        begin_heat(console);
+        heat_following_begin(&follow->heat);
+        ask_heat(console);
     }
     return true;
 }
@@ -150,20 +143,12 @@ static bool take_heat(struct console *console, struct bytes body, struct arena *
 {
     struct list_heat_response response = {0};
     struct error error = {0};
-    int64_t now_us = clock_wall_us();
 
-    if (list_heat_response_decode(body, arena, &response, &error) != STATUS_OK) {
+    if (list_heat_response_decode(body, arena, &response, &error) != STATUS_OK ||
+        !heat_following_take(&console->follow.heat, &console->heat, &response, clock_wall_us())) {
         return false;
     }
-    for (size_t i = 0; i < response.column_count; i++) {
-        (void)heat_map_follow(&console->heat, &response.columns[i], now_us);
-    }
-    if (!response.more || response.column_count == 0) {
-        return false;
-    }
-    const struct heat_column_image *last = &response.columns[response.column_count - 1];
-    const struct list_heat_request list = {console->follow.after_us, last->table, last->start_us};
-    ask_heat(console, &list);
+    ask_heat(console);
     return true;
 }
 

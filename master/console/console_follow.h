@@ -4,8 +4,8 @@
  *   IDLE --(5 s)--> LIST_EVENTS, page by page --> LIST_HEAT, page by page --> IDLE
  *
  * Events go to the loop, columns into the heat map (master/heat/heat_following.h).  One request is out at a time; one
- * that is not answered in time, or by who is not the active one any more, ends the round.  What is asked for is what
- * is not known yet, so nothing hangs on a round that failed.
+ * that is not answered in time, or by who is not the active one any more, ends the round.  What it did not come to the
+ * next one asks for, so nothing hangs on a round that failed.
  *
  * Thread rule: the console's thread, but for callbacks of the connection, which only push into its mailbox.
  */
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "common/base/buffer.h"
+#include "master/heat/heat_following.h"
 
 struct console;
 
@@ -28,7 +29,7 @@ struct follow {
     int64_t asked_ns;
     int64_t next_ns;       /* when the next round begins */
     uint64_t events_after; /* the last change that the loop has of this master */
-    int64_t after_us;      /* of the heat map: what this round asks for began then or later */
+    struct heat_following heat;
 };
 
 /* From a callback: an answer, taken over if true; false: the console is busy. */

@@ -1,7 +1,6 @@
 #include "master/console/console_query.h"
 
 #include "common/base/hex.h"
-#include "common/base/limits.h"
 #include "common/base/memory.h"
 #include "master/console/console_json.h"
 

@@ -8,8 +8,10 @@
 
 #include "common/base/bytes.h"
 #include "common/base/error.h"
+#include "common/base/limits.h"
 
-#define QUERY_BYTES_MAX 12288 /* a key of 4 KiB may take three times as much */
+/* Two keys, as "start" and "end" are, of which each byte is written as six: %5CxNN. */
+#define QUERY_BYTES_MAX (2 * 6 * LIMIT_ROW_KEY_BYTES + 1024)
 #define QUERY_ITEMS_MAX 16
 
 struct query_item {

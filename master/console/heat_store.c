@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "common/base/assert.h"
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
 #include "common/base/memory.h"
@@ -107,20 +106,6 @@ static void note_damaged(struct heat_store *store, struct bytes key)
     }
 }
 
-/* Where the clock was ahead, that time comes once more: what it had dated there would be added to what is there then. */
-static bool restore(struct heat_store *store,
-                    struct heat_map *map,
-                    struct bytes key,
-                    struct heat_column *column)
-{
-    if (column->start_us > map->now_us) {
-        note_gone(store, key.data);
-        heat_column_destroy(column);
-        return false;
-    }
-    return heat_map_restore(map, load_be64(key.data + 1), key.data[0], column);
-}
-
 void heat_store_load(struct heat_store *store, struct heat_map *map)
 {
     struct kv_read *read = NULL;
@@ -131,7 +116,6 @@ void heat_store_load(struct heat_store *store, struct heat_map *map)
     uint64_t restored = 0;
     uint64_t damaged = 0;
 
-    ASSERT(map->now_us > 0);
     if (kv_read_begin(store->file.kv, &read) != STATUS_OK) {
         return;
     }
@@ -142,7 +126,7 @@ void heat_store_load(struct heat_store *store, struct heat_map *map)
     while (status == STATUS_OK && found) {
         struct heat_column *column = read_column(key, value);
         if (column != NULL) {
-            restored += restore(store, map, key, column);
+            restored += heat_map_restore(map, load_be64(key.data + 1), key.data[0], column);
         } else if (!bytes_equal(key, bytes_of_text(CONSOLE_FILE_FORMAT_KEY))) {
             note_damaged(store, key);
             damaged += 1;

@@ -18,8 +18,7 @@ struct heat_store *heat_store_open(const char *folder);
 void heat_store_close(struct heat_store *store); /* NULL is fine */
 
 /* Everything that is there into the map, which has looked at the clock (heat_map_age()).  What is damaged is left out,
- * and erased with the next save; so is what begins later than now, of a clock that was ahead, and, by
- * heat_store_gone(), what the map has no room for: the oldest. */
+ * and erased with the next save; so is, by heat_store_gone(), what the map does not keep (heat_map_restore()). */
 void heat_store_load(struct heat_store *store, struct heat_map *map);
 
 /* Note that a stored column is no more; it is erased with the next save. */

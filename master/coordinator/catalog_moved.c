@@ -13,6 +13,25 @@ static enum status mark_path(const char *folder, char ret_path[FILE_PATH_SIZE_MA
     return file_path_join(ret_path, folder, "catalog/MOVED", e);
 }
 
+/* What the mark says, without the line's end; STATUS_NOT_FOUND if there is none. */
+static enum status read_mark(const char *path, struct buffer *text, struct error *ret_error)
+{
+    enum status status = file_read_whole(path, TEXT_BYTES_MAX, text, ret_error);
+    if (status == STATUS_OK && text->size_bytes > 0 && text->data[text->size_bytes - 1] == '\n') {
+        text->size_bytes--;
+    }
+    return status;
+}
+
+static enum status refuse(const char *path, const struct buffer *text, struct error *ret_error)
+{
+    return error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                     "%s: %.*s; set coordinator = \"etcd\", or, if that catalog is not to be "
+                     "used, remove this file",
+                     path, (int)text->size_bytes,
+                     text->size_bytes > 0 ? (const char *)text->data : "");
+}
+
 enum status catalog_moved_check(const char *folder, struct error *ret_error)
 {
     char path[FILE_PATH_SIZE_MAX];
@@ -22,17 +41,12 @@ enum status catalog_moved_check(const char *folder, struct error *ret_error)
     if (status != STATUS_OK) {
         return status;
     }
-    status = file_read_whole(path, TEXT_BYTES_MAX, &text, ret_error);
-    size_t line = text.data == NULL ? 0 : strnlen((const char *)text.data, text.size_bytes);
-    line = line > 0 && text.data[line - 1] == '\n' ? line - 1 : line;
+    status = read_mark(path, &text, ret_error);
     if (status == STATUS_NOT_FOUND) {
         error_clear(ret_error);
         status = STATUS_OK;
     } else if (status == STATUS_OK) {
-        status = error_set(ret_error, STATUS_FAILED_PRECONDITION,
-                           "%s: %.*s; set coordinator = \"etcd\", or, if that catalog is not to be "
-                           "used, remove this file",
-                           path, (int)line, (const char *)text.data);
+        status = refuse(path, &text, ret_error);
     }
     buffer_deinit(&text);
     return status;
@@ -42,10 +56,23 @@ enum status catalog_moved_mark(const char *folder, const char *where, struct err
 {
     char path[FILE_PATH_SIZE_MAX];
     char text[TEXT_BYTES_MAX];
+    struct buffer before = BUFFER_INIT;
+    int size = snprintf(text, sizeof text, "this catalog was moved into etcd: %.1000s", where);
     enum status status = mark_path(folder, path, ret_error);
-    int size = snprintf(text, sizeof text, "this catalog was moved into etcd: %.1000s\n", where);
 
-    return status == STATUS_OK ? file_write_atomic(path, text, (size_t)size, ret_error) : status;
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = read_mark(path, &before, ret_error);
+    if (status == STATUS_NOT_FOUND) {
+        error_clear(ret_error);
+        text[size] = '\n';
+        status = file_write_atomic(path, text, (size_t)size + 1, ret_error);
+    } else if (status == STATUS_OK && !bytes_equal(buffer_bytes(&before), bytes_of_text(text))) {
+        status = refuse(path, &before, ret_error);
+    }
+    buffer_deinit(&before);
+    return status;
 }
 
 enum status catalog_moved_unmark(const char *folder, struct error *ret_error)

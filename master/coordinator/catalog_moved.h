@@ -12,7 +12,8 @@
 /* Errors: STATUS_FAILED_PRECONDITION (it was moved: says where to, and what to do), STATUS_IO. */
 enum status catalog_moved_check(const char *folder, struct error *ret_error);
 
-/* where: for people.  Durable when it returns. */
+/* where: for people.  Durable when it returns; a mark that says the same may be there, of an import that was cut off.
+ * Errors: STATUS_FAILED_PRECONDITION (it was moved elsewhere, and must not be in two places), STATUS_IO. */
 enum status catalog_moved_mark(const char *folder, const char *where, struct error *ret_error);
 
 /* It was not moved after all.  No mark is fine. */

@@ -51,9 +51,10 @@ struct coordinator_etcd_options {
     const struct etcd_settings *settings; /* borrowed until close */
     uint64_t cluster;
     uint64_t
-        generation; /* for a new catalog: random, not 0.  0 = it is not to be made or looked at:
+        generation;    /* for a new catalog: random, not 0.  0 = it is not to be made or looked at:
                             for an import */
-    uint64_t reign; /* the leadership under which everything is written (election.h) */
+    uint64_t reign;    /* the leadership under which everything is written (election.h) */
+    uint32_t endpoint; /* of the settings', where to begin (etcd_client.h) */
 };
 
 /*

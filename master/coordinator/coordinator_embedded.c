@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
@@ -154,13 +155,20 @@ static enum status check_marker(struct kv *kv, const char *marker, struct error 
                      marker);
 }
 
+/* It is written once: a catalog that is there must be served on a full disk, too. */
+static enum status leave_marker(const char *marker, struct error *ret_error)
+{
+    static const char text[] = "A catalog is kept here, in data.mdb.\n";
+    return access(marker, F_OK) == 0 ? STATUS_OK
+                                     : file_write_atomic(marker, text, sizeof text - 1, ret_error);
+}
+
 /* Open the file, tell a lost catalog from a new one, settle whose it is, leave the marker. */
 static enum status open_catalog(struct embedded *embedded,
                                 const char *path,
                                 const struct coordinator_identity *identity,
                                 struct error *ret_error)
 {
-    static const char text[] = "A catalog is kept here, in data.mdb.\n";
     const struct kv_options options = {MAP_SIZE_BYTES, READERS_MAX};
     char marker[FILE_PATH_SIZE_MAX];
 
@@ -178,7 +186,7 @@ static enum status open_catalog(struct embedded *embedded,
     if (status != STATUS_OK) {
         return error_prefix(ret_error, "%s", path);
     }
-    return file_write_atomic(marker, text, sizeof text - 1, ret_error);
+    return leave_marker(marker, ret_error);
 }
 
 enum status coordinator_open_embedded(const char *folder,

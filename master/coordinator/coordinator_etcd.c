@@ -124,6 +124,7 @@ static enum status open_parts(struct etcd_coordinator *etcd,
         status = etcd_client_open(options->settings, &etcd->client, ret_error);
     }
     if (status == STATUS_OK) {
+        etcd_client_begin_at(etcd->client, options->endpoint);
         status = etcd_journal_open(etcd->client, &etcd->keys, options->reign, &etcd->journal,
                                    ret_error);
     }

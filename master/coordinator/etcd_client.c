@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/transport/transport.h"
@@ -246,6 +247,17 @@ void etcd_client_close(struct etcd_client *client)
     curl_easy_cleanup(client->curl);
     curl_slist_free_all(client->headers);
     memory_free(client);
+}
+
+uint32_t etcd_client_endpoint(const struct etcd_client *client)
+{
+    return client->endpoint;
+}
+
+void etcd_client_begin_at(struct etcd_client *client, uint32_t endpoint)
+{
+    ASSERT(endpoint < client->endpoint_count);
+    client->endpoint = endpoint;
 }
 
 void etcd_client_cancel(struct etcd_client *client)

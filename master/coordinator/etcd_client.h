@@ -67,6 +67,11 @@ enum status etcd_client_ask(struct etcd_client *client,
                             bool *ret_in_doubt,
                             struct error *ret_error);
 
+/* The one of the endpoints that answered last, or is next; and where to begin instead of at the first of them: at one
+ * that another client has found to answer.  A member that is gone takes long to be passed over. */
+uint32_t etcd_client_endpoint(const struct etcd_client *client);
+void etcd_client_begin_at(struct etcd_client *client, uint32_t endpoint);
+
 /* The question that is out, and all later ones, end with STATUS_CANCELLED, within a second. */
 void etcd_client_cancel(struct etcd_client *client);
 

@@ -16,7 +16,8 @@ static int64_t newest_us(const struct heat_table *table)
     return newest;
 }
 
-int64_t heat_map_newest_us(const struct heat_map *map)
+/* When the newest column of all ended; 0 = there is none. */
+static int64_t newest_of_all_us(const struct heat_map *map)
 {
     int64_t newest = 0;
     LIST_FOREACH(const struct heat_table, table, &map->tables) {
@@ -91,7 +92,7 @@ enum status heat_map_list(const struct heat_map *map,
                           struct arena *arena,
                           struct list_heat_response *ret_response)
 {
-    struct page page = {.response = {.newest_us = heat_map_newest_us(map)}};
+    struct page page = {.response = {.newest_us = newest_of_all_us(map)}};
     page.columns = arena_allocate_array(arena, HEAT_PAGE_COLUMNS_MAX, sizeof *page.columns);
     if (page.columns == NULL) {
         return STATUS_NO_MEMORY;
@@ -122,4 +123,42 @@ bool heat_map_follow(struct heat_map *map, const struct heat_column_image *image
         return false;
     }
     return heat_map_put(map, image->table, image->layer, column);
+}
+
+void heat_following_begin(struct heat_following *following)
+{
+    following->newest_us = 0;
+    following->next = (struct list_heat_request){.after_us = following->complete_us};
+}
+
+/* Of a map that grows while it is told, the first page says what the round is about.  What that one has of our future
+ * was not taken in. */
+static void end_round(struct heat_following *following, int64_t now_us)
+{
+    int64_t complete_us = following->newest_us < now_us ? following->newest_us : now_us;
+    following->complete_us = complete_us > 0 ? complete_us : 0;
+}
+
+bool heat_following_take(struct heat_following *following,
+                         struct heat_map *map,
+                         const struct list_heat_response *page,
+                         int64_t now_us)
+{
+    bool first = following->next.table == 0;
+
+    for (size_t i = 0; i < page->column_count; i++) {
+        (void)heat_map_follow(map, &page->columns[i], now_us);
+    }
+    following->newest_us = first ? page->newest_us : following->newest_us;
+    if (!page->more) {
+        end_round(following, now_us);
+        return false;
+    }
+    if (page->column_count == 0) {
+        return false; /* it would never end */
+    }
+    const struct heat_column_image *last = &page->columns[page->column_count - 1];
+    following->next.table = last->table;
+    following->next.start_us = last->start_us;
+    return true;
 }

@@ -328,10 +328,17 @@ bool heat_map_restore(struct heat_map *map,
                       size_t layer,
                       struct heat_column *column)
 {
+    int64_t start_us = column->start_us;
+
     column->stored = true;
     if (layer == 0) { /* that one is never kept */
         heat_column_destroy(column);
         return false;
     }
-    return heat_map_put(map, number, layer, column);
+    bool restored = heat_map_put(map, number, layer, column);
+    if (restored && start_us > map->now_us) {
+        heat_table_drop_after(heat_map_table(map, number), map->now_us, &map->gone);
+        restored = false;
+    }
+    return restored;
 }

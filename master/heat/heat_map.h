@@ -62,7 +62,8 @@ void heat_map_sweep_end(struct heat_map *map);
 void heat_map_age(struct heat_map *map, int64_t now_us, bool ending);
 
 /* A column from the file, taken over: the oldest of all go for it, out of the file too, and that may be this one.
- * False: it is no column of a file, or no memory. */
+ * One that lies in the future, as the clock was set back while nobody ran, goes out of the file at once.
+ * False: it is no column of a file, of the future, or no memory.  Requires: the map knows the time (heat_map_age()). */
 bool heat_map_restore(struct heat_map *map,
                       uint64_t table,
                       size_t layer,

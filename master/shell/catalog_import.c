@@ -1,5 +1,6 @@
 #include "master/shell/catalog_import.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "common/base/arena.h"
@@ -17,6 +18,7 @@
 #define LEAD_PAUSE_US     20000
 #define LEASE_US          10000000 /* at least: commits may take their time */
 #define IMPORTER          "edubba-import-catalog"
+#define WHERE_SIZE        1024
 
 struct records {
     struct arena arena;
@@ -142,6 +144,15 @@ static enum status read_back(struct coordinator *etcd,
     return status;
 }
 
+/* Where it goes; nowhere else any more. */
+static enum status mark_moved(const struct master_settings *settings, struct error *ret_error)
+{
+    char where[WHERE_SIZE];
+    (void)snprintf(where, sizeof where, "%s/%lld of %s", settings->etcd.prefix,
+                   (long long)settings->cluster, settings->etcd.endpoints);
+    return catalog_moved_mark(settings->folder, where, ret_error);
+}
+
 static enum status bring(struct coordinator *etcd,
                          const struct master_settings *settings,
                          struct records *records,
@@ -151,7 +162,7 @@ static enum status bring(struct coordinator *etcd,
     enum status status = coordinator_load(etcd, refuse_record, NULL, ret_error);
 
     if (status == STATUS_OK) {
-        status = catalog_moved_mark(settings->folder, settings->etcd.endpoints, ret_error);
+        status = mark_moved(settings, ret_error);
     }
     if (status != STATUS_OK) {
         return status;
@@ -219,6 +230,7 @@ static enum status bring_as_leader(const struct master_settings *settings,
             .settings = &etcd_settings,
             .cluster = (uint64_t)settings->cluster,
             .reign = reign,
+            .endpoint = elector_endpoint(elector),
         };
         status = coordinator_open_etcd(&coordinator, &etcd, ret_error);
     }

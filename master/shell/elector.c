@@ -25,6 +25,7 @@ struct elector {
     atomic_uint_fast64_t unwanted; /* a reign to be given up; 0 = none */
     atomic_uint_fast64_t reign;    /* what the others see */
     atomic_int_fast64_t until_ns;
+    atomic_uint_fast32_t endpoint;
     pthread_mutex_t mutex; /* of leader */
     char leader[ETCD_LEADER_BYTES_MAX];
     int64_t next_complaint_ns;
@@ -48,6 +49,11 @@ bool elector_may_act(const struct elector *elector, uint64_t reign)
     return reign != 0 && sure && atomic_load(&elector->reign) == reign;
 }
 
+uint32_t elector_endpoint(const struct elector *elector)
+{
+    return (uint32_t)atomic_load(&elector->endpoint);
+}
+
 void elector_leader(struct elector *elector, char *ret_text)
 {
     (void)pthread_mutex_lock(&elector->mutex);
@@ -66,6 +72,7 @@ static void publish(struct elector *elector)
     const struct election *election = &elector->election;
     bool changed = election->reign != atomic_load(&elector->reign);
 
+    atomic_store(&elector->endpoint, etcd_client_endpoint(elector->candidate.client));
     if (changed) {
         atomic_store(&elector->until_ns, NOT_YET);
         atomic_store(&elector->reign, election->reign);

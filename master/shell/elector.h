@@ -34,6 +34,9 @@ uint64_t elector_reign(const struct elector *elector);
 /* Is that one ours, and is it sure now? */
 bool elector_may_act(const struct elector *elector, uint64_t reign);
 
+/* The endpoint of etcd that answered last (etcd_client.h): who begins a reign asks there first. */
+uint32_t elector_endpoint(const struct elector *elector);
+
 /* Whom etcd named last, "" for nobody.  text has ETCD_LEADER_BYTES_MAX. */
 void elector_leader(struct elector *elector, char *ret_text);
 

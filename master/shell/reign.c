@@ -10,9 +10,11 @@
 #include "common/io/logger.h"
 #include "master/coordinator/catalog_moved.h"
 #include "master/coordinator/coordinator.h"
+#include "master/shell/answers.h"
 #include "master/shell/catalog_succeed.h"
 #include "master/shell/master_metrics.h"
 #include "master/shell/open_replies.h"
+#include "master/shell/reign_clock.h"
 
 #define SHORT_ANSWER_BYTES   ((size_t)65536)
 #define SUSPENDED_PAUSE_NS   INT64_C(20000000)
@@ -25,7 +27,7 @@ struct reign {
     struct catalog *catalog;
     struct committer *committer;
     struct open_replies open;
-    int64_t now_ns;       /* of the catalog: never goes back */
+    struct reign_clock clock;
     struct error failure; /* why it must end; status OK = it need not */
 };
 
@@ -69,32 +71,6 @@ static bool must_wait(const struct open_reply *open, const struct buffer *messag
            transport_reply_must_wait(open->reply, message->size_bytes);
 }
 
-/* What durable things come of, when it is done. */
-static bool is_change(enum method method)
-{
-    return method == METHOD_CREATE_TABLE || method == METHOD_DELETE_TABLE ||
-           method == METHOD_ALTER_TABLE || method == METHOD_SPLIT_TABLET ||
-           method == METHOD_PUT_DOCUMENTS;
-}
-
-/* Does the answer tell of what this master believes?  That one of these was done tells of what is durable; that
- * something could not be done for now, or may have been done, asks to come again anyway.  But that there is no
- * such table, or that there is one already, is believed only. */
-static bool is_belief(enum method method, enum status status)
-{
-    return status == STATUS_OK ? !is_change(method)
-                               : status != STATUS_UNAVAILABLE && status != STATUS_DEADLINE_EXCEEDED;
-}
-
-/* What is under way when the reign ends may have been done.  UNAVAILABLE says that it has not, and clients ask the
- * next master for it: a table would be there already, or one that was made since be deleted.  So who asked for
- * something that is not to be done twice is told what a connection that breaks would tell. */
-static enum status status_of_end(enum method method)
-{
-    bool is_once = is_change(method) || method == METHOD_MERGE_TABLETS || method == METHOD_RECOVER;
-    return is_once ? STATUS_CLOSED : STATUS_UNAVAILABLE;
-}
-
 static void fail_open(struct open_reply *open, enum status status, const char *text)
 {
     if (open->question != NULL) {
@@ -119,7 +95,7 @@ static void perform_reply(struct reign *reign, struct catalog_effect *effect)
     int64_t duration_ns = clock_monotonic_ns() - open->received_ns;
 
     /* Looked at after the answer was made: as it is now, so it was then. */
-    if (is_belief(open->method, effect->status) && !reign_may_act(reign)) {
+    if (answer_is_belief(open->method, effect->status) && !reign_may_act(reign)) {
         buffer_deinit(&effect->message);
         effect->status = STATUS_UNAVAILABLE;
         (void)snprintf(effect->text, sizeof effect->text, "this master may not be the active one");
@@ -190,13 +166,17 @@ static void perform(struct reign *reign, const struct catalog_effects *effects)
     }
 }
 
+/* The catalog's time now. */
+static int64_t look_at_clock(struct reign *reign)
+{
+    return reign_clock_look(&reign->clock, clock_monotonic_ns(), reign_may_act(reign));
+}
+
 static enum status step(struct reign *reign, struct catalog_event *event)
 {
     struct catalog_effects effects;
-    int64_t now_ns = clock_monotonic_ns();
 
-    reign->now_ns = now_ns > reign->now_ns ? now_ns : reign->now_ns;
-    event->now_ns = reign->now_ns;
+    event->now_ns = look_at_clock(reign);
     event->now_us = clock_wall_us();
     enum status status = catalog_step(reign->catalog, event, &effects);
     perform(reign, &effects);
@@ -206,11 +186,15 @@ static enum status step(struct reign *reign, struct catalog_event *event)
 /* --- events ----------------------------------------------------------------------------------- */
 
 /* When the answer must leave us to be there in time: a twentieth of its patience is for the way. */
-static int64_t deadline_of(const struct transport_request *request)
+static int64_t deadline_of(struct reign *reign, const struct transport_request *request)
 {
     int64_t patience_ns = (int64_t)request->head.deadline_ms * 1000000;
-    return request->head.deadline_ms == 0 ? 0
-                                          : request->received_ns + patience_ns - patience_ns / 20;
+
+    (void)look_at_clock(reign);
+    return request->head.deadline_ms == 0
+               ? 0
+               : reign_clock_of(&reign->clock,
+                                request->received_ns + patience_ns - patience_ns / 20);
 }
 
 void reign_take_request(struct reign *reign,
@@ -227,7 +211,7 @@ void reign_take_request(struct reign *reign,
         .number = open->number,
         .method = request->method,
         .body = request->body,
-        .deadline_ns = deadline_of(request),
+        .deadline_ns = deadline_of(reign, request),
     };
     if (step(reign, &event) == STATUS_NO_MEMORY) {
         fail_open(open_replies_take(&reign->open, event.number), STATUS_RESOURCE_EXHAUSTED,
@@ -248,7 +232,7 @@ void reign_take_question(struct reign *reign, struct question *question)
         .number = open->number,
         .method = question->method,
         .body = buffer_bytes(&question->body),
-        .deadline_ns = now_ns + QUESTION_PATIENCE_NS,
+        .deadline_ns = look_at_clock(reign) + QUESTION_PATIENCE_NS,
     };
     if (step(reign, &event) == STATUS_NO_MEMORY) {
         fail_open(open_replies_take(&reign->open, event.number), STATUS_RESOURCE_EXHAUSTED,
@@ -281,7 +265,8 @@ void reign_take_committed(struct reign *reign, const struct committer_result *re
 void reign_tick(struct reign *reign)
 {
     struct catalog_event tick = {.type = CATALOG_EVENT_TICK};
-    if (reign_may_act(reign) && clock_monotonic_ns() >= catalog_deadline_ns(reign->catalog)) {
+    int64_t now_ns = look_at_clock(reign);
+    if (reign_may_act(reign) && now_ns >= catalog_deadline_ns(reign->catalog)) {
         enum status status = step(reign, &tick);
         ASSERT(status == STATUS_OK);
     }
@@ -290,15 +275,14 @@ void reign_tick(struct reign *reign)
 /* One that is suspended looks now and then whether it still is. */
 int64_t reign_deadline_ns(const struct reign *reign)
 {
-    return reign_may_act(reign) ? catalog_deadline_ns(reign->catalog)
-                                : clock_monotonic_ns() + SUSPENDED_PAUSE_NS;
+    return reign_may_act(reign)
+               ? reign_clock_when(&reign->clock, catalog_deadline_ns(reign->catalog))
+               : clock_monotonic_ns() + SUSPENDED_PAUSE_NS;
 }
 
-void reign_describe(const struct reign *reign,
-                    struct catalog_counts *ret_counts,
-                    struct buffer *status)
+void reign_describe(struct reign *reign, struct catalog_counts *ret_counts, struct buffer *status)
 {
-    catalog_look(reign->catalog, clock_monotonic_ns());
+    catalog_look(reign->catalog, look_at_clock(reign));
     catalog_counts(reign->catalog, ret_counts);
     catalog_status_json(reign->catalog, reign_may_act(reign) ? "active" : "in_doubt", status);
 }
@@ -360,6 +344,7 @@ static enum status open_etcd(struct reign *reign, struct error *ret_error)
         .cluster = (uint64_t)settings->cluster,
         .generation = entropy_u64(),
         .reign = reign->options.number,
+        .endpoint = elector_endpoint(reign->options.elector),
     };
     return coordinator_open_etcd(&options, &reign->coordinator, ret_error);
 }
@@ -374,8 +359,8 @@ static enum status load_catalog(struct reign *reign, struct error *ret_error)
     }
     status = coordinator_load(reign->coordinator, load_record, reign, ret_error);
     if (status == STATUS_OK) {
-        reign->now_ns = clock_monotonic_ns();
-        status = catalog_load_end(reign->catalog, reign->now_ns, ret_error);
+        reign_clock_start(&reign->clock, clock_monotonic_ns());
+        status = catalog_load_end(reign->catalog, reign->clock.now_ns, ret_error);
     }
     if (status != STATUS_OK && reign->options.elector == NULL) {
         return error_prefix(ret_error, "%s/catalog", settings->folder);
@@ -432,7 +417,7 @@ void reign_close(struct reign *reign, const char *text)
     committer_close(reign->committer);
     for (struct open_reply *open = open_replies_take_any(&reign->open); open != NULL;
          open = open_replies_take_any(&reign->open)) {
-        fail_open(open, status_of_end(open->method), text);
+        fail_open(open, answer_at_end(open->method), text);
     }
     catalog_destroy(reign->catalog);
     coordinator_close(reign->coordinator);

@@ -8,7 +8,8 @@
  * What a reign does not hold is kept by master.h: the mailbox, the network, the election.
  *
  * A reign that is suspended (its lease may have run out) neither takes requests nor plans anything. It
- * does hear how commits have ended: they are fenced, so what was acknowledged is true.
+ * does hear how commits have ended, and may begin one that waits: they are fenced, so what was acknowledged is true.
+ * For its catalog no time passes meanwhile (reign_clock.h).
  *
  * Thread rule: the loop's.
  */
@@ -68,7 +69,7 @@ void reign_take_events(struct reign *reign, struct event_log *events);
 void reign_give_events(struct reign *reign, struct event_log *ret_events);
 const struct event_log *reign_events(const struct reign *reign);
 
-/* Do what is due, if it may act.  Call at reign_deadline_ns(); at other times harmless. */
+/* Do what is due, if it may act.  Call at reign_deadline_ns(), and twice a second at least (reign_clock.h). */
 void reign_tick(struct reign *reign);
 int64_t reign_deadline_ns(const struct reign *reign);
 
@@ -76,8 +77,6 @@ int64_t reign_deadline_ns(const struct reign *reign);
 const struct error *reign_failure(const struct reign *reign);
 
 /* What the catalog has, in numbers and as the status's JSON. */
-void reign_describe(const struct reign *reign,
-                    struct catalog_counts *ret_counts,
-                    struct buffer *status);
+void reign_describe(struct reign *reign, struct catalog_counts *ret_counts, struct buffer *status);
 
 #endif /* MASTER_SHELL_REIGN_H */

@@ -58,7 +58,7 @@ machine_watch
 
 # --- one master grows into three: its catalog is imported, the server keeps its data ------------------------------------
 export PATH=$BUILD/master:$PATH
-import() { ebt catalog import --set coordinator=etcd --set "etcd.endpoints=$ETCD_ENDPOINTS" --set "folder=$WORK/one" "${TLS_SETTINGS[@]}"; }
+import() { ebt catalog import --set coordinator=etcd --set "etcd.endpoints=$ETCD_ENDPOINTS" --set "folder=$WORK/one" "${TLS_SETTINGS[@]}" "$@"; }
 launch one "$BUILD/master/edubba-master" "folder=$WORK/one" "address=tcp://127.0.0.1:$((PORT + 21))" \
     "http.address=127.0.0.1:$((PORT + 121))" || exit 1
 start_server 1 || exit 1
@@ -71,6 +71,7 @@ says "no import of what is not there" 1 "no catalog" ebt catalog import --set co
     --set "etcd.endpoints=$ETCD_ENDPOINTS" --set "folder=$WORK/none" "${TLS_SETTINGS[@]}"
 says "the catalog is imported" 0 "records are in etcd" import
 says "not twice" 1 "already" import
+says "nor to another place" 1 "remove this file" import --set etcd.prefix=/elsewhere
 says "its folder is not served any more" 1 "moved into etcd" "$BUILD/master/edubba-master" --set "folder=$WORK/one" \
     --set "address=tcp://127.0.0.1:$((PORT + 28))" --set "http.address=127.0.0.1:$((PORT + 128))"
 for n in 1 2 3; do start_master_on_etcd $n || exit 1; done

@@ -140,15 +140,16 @@ __attribute__((unused)) static void etcd_stop(void)
     cr_assert_eq(system(command), 0);
 }
 
-/* Restarted at the same address, without its data: revisions are counted anew. */
-__attribute__((unused)) static void etcd_restart_empty(void)
+__attribute__((unused)) static void etcd_kill(void)
 {
-    char command[300];
-    unsigned port = 0;
     (void)kill(etcd_pid, SIGKILL);
     (void)waitpid(etcd_pid, NULL, 0);
-    snprintf(command, sizeof command, "rm -rf %s/data", etcd_folder);
-    cr_assert_eq(system(command), 0);
+}
+
+/* Again at the same address. */
+__attribute__((unused)) static void etcd_start_again(void)
+{
+    unsigned port = 0;
     cr_assert_eq(sscanf(etcd_endpoint, "http://127.0.0.1:%u", &port), 1);
     etcd_pid = fork();
     if (etcd_pid == 0) {
@@ -158,6 +159,16 @@ __attribute__((unused)) static void etcd_restart_empty(void)
         clock_sleep_us(50000);
     }
     cr_assert(etcd_answers(), "etcd did not start again: see %s/log", etcd_folder);
+}
+
+/* Without its data: revisions are counted anew. */
+__attribute__((unused)) static void etcd_restart_empty(void)
+{
+    char command[300];
+    etcd_kill();
+    snprintf(command, sizeof command, "rm -rf %s/data", etcd_folder);
+    cr_assert_eq(system(command), 0);
+    etcd_start_again();
 }
 
 /* --- leadership --------------------------------------------------------------------------------- */

@@ -371,6 +371,50 @@ Test(http, closing_does_not_wait_for_who_takes_no_answer)
     }
 }
 
+/* So many bytes come until the other end hangs up. */
+static size_t take_all(int raw)
+{
+    size_t taken = 0;
+    ssize_t got = 0;
+    while ((got = recv(raw, answer, sizeof answer, 0)) > 0) {
+        taken += (size_t)got;
+    }
+    close(raw);
+    return taken;
+}
+
+/* Whoever may ask at all could otherwise have 256 answers made, of any size, and take none. */
+Test(http, answers_that_nobody_takes_are_so_many_and_no_more)
+{
+    enum {
+        KEPT = HTTP_ANSWER_BYTES_MAX / BIG_BYTES,
+        HELD = 2 * KEPT - 1
+    };
+    static int held[HELD];
+    static const char request[] = HEAD_OF("/big", "Connection: close\r\n");
+    struct http_server *server = open_server();
+    uint16_t port = http_server_port(server);
+    cr_assert_eq(http_server_handle(server, "/big", big, NULL), STATUS_OK);
+    for (size_t i = 0; i < HELD; i++) {
+        held[i] = raw_connect(INADDR_LOOPBACK, port);
+        raw_send(held[i], request, sizeof request - 1);
+        WAIT_FOR(atomic_load(&big_asked) == i + 1);
+    }
+    int last = raw_connect(INADDR_LOOPBACK, port);
+    raw_send(last, request, sizeof request - 1);
+    WAIT_FOR(atomic_load(&big_asked) == HELD + 1);
+
+    /* Those who have had longest to take theirs gave way. */
+    for (size_t i = 0; i < KEPT; i++) {
+        cr_assert_lt(take_all(held[i]), BIG_BYTES / 4, "%zu: and the kernel has little of it", i);
+    }
+    cr_assert_gt(take_all(last), BIG_BYTES);
+    for (size_t i = KEPT; i < HELD; i++) {
+        close(held[i]);
+    }
+    http_server_close(server);
+}
+
 Test(http, who_waits_for_an_answer_does_not_give_way)
 {
     enum {

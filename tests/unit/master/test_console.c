@@ -8,6 +8,7 @@
 #include "common/io/clock.h"
 #include "common/io/logger.h"
 #include "master/console/console.h"
+#include "master/console/console_query.h"
 #include "tests/support/test_folder.h"
 
 static char folder[256];
@@ -75,12 +76,12 @@ static void append_status(void *context, struct buffer *out)
     buffer_append_format(out, "{\"role\":\"active\"}");
 }
 
-static void open_console(bool local)
+/* In a folder that is there. */
+static void open_again(bool local)
 {
     struct error error = {0};
     const struct logger_settings log = {.level = LOG_LEVEL_ERROR};
     logger_init(&log);
-    test_folder_make(folder, sizeof folder, "console");
     cr_assert_eq(http_server_open("127.0.0.1:0", !local, &server, &error), STATUS_OK, "%s",
                  error.text);
     const struct console_options options = {
@@ -95,17 +96,28 @@ static void open_console(bool local)
     cr_assert_eq(console_open(&options, &console, &error), STATUS_OK, "%s", error.text);
 }
 
+static void open_console(bool local)
+{
+    test_folder_make(folder, sizeof folder, "console");
+    open_again(local);
+}
+
 static void start(void)
 {
     open_console(true);
 }
 
-static void stop(void)
+static void close_console(void)
 {
-    char command[300];
     http_server_close(server);
     console_close(console);
     event_log_deinit(&events);
+}
+
+static void stop(void)
+{
+    char command[300];
+    close_console();
     (void)snprintf(command, sizeof command, "rm -rf %s", folder);
     cr_assert_eq(system(command), 0);
 }
@@ -114,7 +126,7 @@ TestSuite(console, .init = start, .fini = stop, .timeout = 600);
 
 static int ask_by(const char *method, const char *path, const char *host, const char *more)
 {
-    char request[1024];
+    static char request[QUERY_BYTES_MAX + 256];
     int raw = raw_connect(INADDR_LOOPBACK, http_server_port(server));
     int length = snprintf(request, sizeof request,
                           "%s %s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n\r\n", method, path,
@@ -241,6 +253,31 @@ Test(console, what_the_catalog_says_is_told)
     says("/api/v1/tablets?table=T", 503, "try again");
 }
 
+/* "&from=" or so, and the longest key there is, of bytes that are written longest. */
+static size_t append_longest_key(char *text, const char *name)
+{
+    size_t size = (size_t)sprintf(text, "&%s=", name);
+    for (size_t i = 0; i < LIMIT_ROW_KEY_BYTES; i++) {
+        size += (size_t)sprintf(text + size, "%%5Cx%02x", i % 2 == 0 ? 0xff : 0);
+    }
+    return size;
+}
+
+/* A page of tablets ends where the next one is asked for to begin: with any key that there may be. */
+Test(console, keys_may_be_as_long_as_row_keys_are_and_of_any_bytes)
+{
+    static char path[QUERY_BYTES_MAX + 1];
+    size_t size = (size_t)sprintf(path, "/api/v1/tablets?table=T");
+    (void)append_longest_key(path + size, "from");
+    says(path, 200, "\"next\":null");
+    load(1000);
+    WAIT_FOR((ask("/api/v1/heat?table=T&last_s=60"), strstr(answer, "\"total\":1000,") != NULL));
+    size = (size_t)sprintf(path, "/api/v1/heat?table=T&last_s=60");
+    size += append_longest_key(path + size, "start");
+    (void)append_longest_key(path + size, "end");
+    says(path, 400, "the window of keys is empty");
+}
+
 Test(console, load_is_seen_within_seconds)
 {
     load(1000);
@@ -248,6 +285,18 @@ Test(console, load_is_seen_within_seconds)
     cr_assert(strstr(answer, "\"reads\":1000,") != NULL, "%s", answer);
     WAIT_FOR((ask("/api/v1/heat?table=T&last_s=60"), strstr(answer, "\"total\":1000,") != NULL));
     cr_assert(strstr(answer, "\"name\":\"T\"") != NULL);
+}
+
+/* Of a table that was there before the first report came before the first look at the clock, and was counted into the
+ * time since 1970. */
+Test(console, load_that_comes_at_once_after_a_restart_is_of_now)
+{
+    load(1000);
+    WAIT_FOR((ask("/api/v1/heat?table=T&last_s=600"), strstr(answer, "\"total\":1000,") != NULL));
+    close_console();
+    open_again(true);
+    load(500);
+    WAIT_FOR((ask("/api/v1/heat?table=T&last_s=600"), strstr(answer, "\"total\":1500,") != NULL));
 }
 
 /* A question that is out when everything ends is answered first. */

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
+#include "common/io/file.h"
+#include "master/coordinator/catalog_moved.h"
 #include "master/coordinator/coordinator.h"
 #include "tests/support/test_folder.h"
 
@@ -128,6 +131,40 @@ Test(coordinator, a_lost_catalog_is_not_taken_for_a_new_cluster)
     snprintf(path, sizeof path, "%s/catalog/CATALOG", folder);
     cr_assert_eq(unlink(path), 0);
     coordinator_close(open_embedded());
+}
+
+Test(coordinator, a_catalog_that_was_moved_says_where_to_and_goes_nowhere_else)
+{
+    struct error error = {.status = STATUS_OK};
+    coordinator_close(open_embedded());
+    cr_assert_eq(catalog_moved_check(folder, &error), STATUS_OK);
+    cr_assert_eq(catalog_moved_unmark(folder, &error), STATUS_OK, "no mark is fine");
+    cr_assert_eq(catalog_moved_mark(folder, "/e/1 of http://a:1", &error), STATUS_OK);
+    cr_assert_eq(error.status, STATUS_OK);
+    cr_assert_eq(catalog_moved_check(folder, &error), STATUS_FAILED_PRECONDITION);
+    cr_assert_not_null(strstr(error.text, "into etcd: /e/1 of http://a:1; set"), "%s", error.text);
+
+    /* An import that was cut off is begun again; it is not begun elsewhere. */
+    cr_assert_eq(catalog_moved_mark(folder, "/e/1 of http://a:1", &error), STATUS_OK);
+    cr_assert_eq(catalog_moved_mark(folder, "/f/1 of http://a:1", &error),
+                 STATUS_FAILED_PRECONDITION);
+    cr_assert_not_null(strstr(error.text, "into etcd: /e/1 of http://a:1; set"), "%s", error.text);
+    cr_assert_eq(catalog_moved_unmark(folder, &error), STATUS_OK);
+    cr_assert_eq(catalog_moved_mark(folder, "/f/1 of http://a:1", &error), STATUS_OK);
+}
+
+/* Nothing of it has to be written: that there is no room is no reason not to serve what is there. */
+Test(coordinator, a_catalog_is_opened_where_there_is_no_room_left)
+{
+    const struct file_fault full = {FILE_OPERATION_WRITE, 0, ENOSPC, true, false};
+    struct coordinator *coordinator = NULL;
+    struct error error = {.status = STATUS_OK};
+    coordinator_close(open_embedded());
+    file_fault_arm(&full);
+    enum status status = coordinator_open_embedded(folder, &identity, &coordinator, &error);
+    file_fault_disarm();
+    cr_assert_eq(status, STATUS_OK, "%s", error.text);
+    coordinator_close(coordinator);
 }
 
 Test(coordinator, a_newer_format_is_refused_by_name)

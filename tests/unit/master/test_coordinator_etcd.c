@@ -82,7 +82,7 @@ static enum status try_open(uint64_t cluster,
                             struct coordinator **ret_coordinator,
                             struct error *ret_error)
 {
-    const struct coordinator_etcd_options options = {&etcd_settings, cluster, 42, number};
+    const struct coordinator_etcd_options options = {&etcd_settings, cluster, 42, number, 0};
     return coordinator_open_etcd(&options, ret_coordinator, ret_error);
 }
 

@@ -6,6 +6,7 @@
 #include "master/heat/heat_following.h"
 
 static struct heat_map follower;
+static struct heat_following following;
 static struct arena arena;
 
 static void start(void)
@@ -26,22 +27,34 @@ static void stop(void)
 
 TestSuite(heat_following, .init = start, .fini = stop, .timeout = 600);
 
-/* All pages of a round. */
+/* One page.  False: it was the last one. */
+static bool follow_page(void)
+{
+    struct list_heat_response page;
+    cr_assert_eq(heat_map_list(&heat_map, &following.next, &arena, &page), STATUS_OK);
+    cr_assert(!page.more || page.column_count > 0, "a page leads further");
+    return heat_following_take(&following, &follower, &page, heat_now_us);
+}
+
+static size_t count_of(const struct heat_map *map)
+{
+    size_t count = 0;
+    LIST_FOREACH(const struct heat_table, table, &map->tables) {
+        for (size_t layer = 1; layer < HEAT_LAYERS; layer++) {
+            count += table->layers[layer].count;
+        }
+    }
+    return count;
+}
+
+/* All pages of a round; returns how many columns were taken in. */
 static size_t follow(void)
 {
-    struct list_heat_request request = {.after_us = heat_map_newest_us(&follower)};
-    struct list_heat_response page = {.more = true};
-    size_t taken = 0;
-    while (page.more) {
-        cr_assert_eq(heat_map_list(&heat_map, &request, &arena, &page), STATUS_OK);
-        for (size_t i = 0; i < page.column_count; i++) {
-            taken += heat_map_follow(&follower, &page.columns[i], heat_now_us);
-            request.table = page.columns[i].table;
-            request.start_us = page.columns[i].start_us;
-        }
-        cr_assert(!page.more || page.column_count > 0, "a page leads further");
+    size_t before = count_of(&follower);
+    heat_following_begin(&following);
+    while (follow_page()) {
     }
-    return taken;
+    return count_of(&follower) - before;
 }
 
 static void pass(int64_t seconds)
@@ -113,6 +126,18 @@ Test(heat_following, whoever_comes_late_gets_all_of_it)
     expect_same();
 }
 
+/* More columns than a page has, of tables 1 to 2500. */
+static void load_more_than_a_page(void)
+{
+    for (uint64_t i = 0; i < 2; i++) {
+        for (uint64_t table = 1; table <= 2500; table++) {
+            heat_report(table, "", "", NULL, 1, 0);
+        }
+        heat_pass(70);
+    }
+    heat_map_age(&follower, heat_now_us, false);
+}
+
 Test(heat_following, pages_go_on_where_the_last_one_ended)
 {
     static const char *const keys[] = {"b", "f", "k", NULL};
@@ -123,18 +148,54 @@ Test(heat_following, pages_go_on_where_the_last_one_ended)
     heat_pass(120);
     heat_report(2, "", "", keys, 1, 1);
     heat_pass(120);
-    heat_map_age(&follower, heat_now_us, false);
-    struct list_heat_response page;
-    const struct list_heat_request request = {0};
-    for (uint64_t i = 0; i < 2; i++) { /* more columns than a page has */
-        for (uint64_t table = 1; table <= 2500; table++) {
-            heat_report(table, "", "", NULL, 1, 0);
-        }
-        heat_pass(70);
-    }
-    cr_assert_eq(heat_map_list(&heat_map, &request, &arena, &page), STATUS_OK);
-    cr_assert(page.more);
+    load_more_than_a_page();
+    heat_following_begin(&following);
+    cr_assert(follow_page());
     (void)follow();
+    expect_same();
+    cr_assert_eq(count_of(&follower), count_of(&heat_map));
+}
+
+/* Tables of the first pages are new then, the others are not: that was taken for all that there was to ask for. */
+Test(heat_following, what_a_round_did_not_come_to_is_asked_for_by_the_next)
+{
+    load_more_than_a_page();
+    heat_following_begin(&following);
+    cr_assert(follow_page());
+    cr_assert_lt(count_of(&follower), count_of(&heat_map));
+    cr_assert_gt(follow(), 0, "the rest");
+    cr_assert_eq(count_of(&follower), count_of(&heat_map));
+    cr_assert_eq(follow(), 0);
+}
+
+Test(heat_following, a_minute_that_is_over_while_pages_come_is_there_after_the_next_round)
+{
+    load_more_than_a_page();
+    heat_following_begin(&following);
+    cr_assert(follow_page());
+    heat_report(1, "", "", NULL, 5, 0);    /* of a page that was */
+    heat_report(2500, "", "", NULL, 7, 0); /* of one that comes */
+    heat_pass(70);
+    heat_map_age(&follower, heat_now_us, false);
+    while (follow_page()) {
+    }
+    cr_assert_eq(follow(), 1);
+    expect_same();
+    cr_assert_eq(count_of(&follower), count_of(&heat_map));
+}
+
+/* Of who is ahead of us what lies in our future is passed over, and asked for again. */
+Test(heat_following, what_lies_in_the_future_is_asked_for_again)
+{
+    heat_report(1, "", "", NULL, 5, 0);
+    heat_pass(70);
+    int64_t theirs_us = heat_now_us;
+    heat_now_us -= 300 * HEAT_SECOND_US;
+    heat_map_age(&follower, heat_now_us, false);
+    cr_assert_eq(follow(), 0);
+    heat_now_us = theirs_us;
+    heat_map_age(&follower, heat_now_us, false);
+    cr_assert_eq(follow(), 1);
     expect_same();
 }
 

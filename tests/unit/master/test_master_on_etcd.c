@@ -111,3 +111,93 @@ Test(master_on_etcd, a_reign_with_the_number_of_one_that_was_given_up_is_led)
     cr_assert_eq(active_reign(0), first, "the number is the same again, and it leads");
     cr_assert_eq(put_document(), STATUS_OK);
 }
+
+/* Takes connections and says nothing, as if it were gone; *ret_port is where. */
+static int open_silent_member(unsigned *ret_port)
+{
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof own;
+    int silent = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    cr_assert_eq(bind(silent, (const struct sockaddr *)&own, sizeof own), 0);
+    cr_assert_eq(listen(silent, 64), 0);
+    cr_assert_eq(getsockname(silent, (struct sockaddr *)&own, &size), 0);
+    *ret_port = ntohs(own.sin_port);
+    return silent;
+}
+
+/* A machine that is lost takes a member of etcd with it: who takes over knows that by then, and need not find it out
+ * again on the way to the catalog, which takes seconds. */
+Test(master_on_etcd, a_reign_begins_at_the_member_that_has_answered)
+{
+    static char endpoints[160];
+    unsigned port = 0;
+    int asked[64];
+    size_t count = 0;
+    int silent = open_silent_member(&port);
+    own_master_close();
+    snprintf(endpoints, sizeof endpoints, "http://127.0.0.1:%u,%s", port, etcd_endpoint);
+    settings->etcd.endpoints = endpoints;
+    own_master_open();
+    cr_assert_neq(active_reign(0), 0);
+    while (count < 64 && (asked[count] = accept(silent, NULL, NULL)) >= 0) {
+        count++;
+    }
+    cr_assert_eq(count, 1, "it was asked who leads, and then no more: not %zu times", count);
+    cr_assert_eq(put_document(), STATUS_OK);
+    close(asked[0]);
+    close(silent);
+}
+
+/* One heartbeat of a server. */
+static void sync_once(void)
+{
+    const struct store_information store = {
+        .number = 50, .folder = bytes_of_text("d"), .free_bytes = UINT64_C(1) << 40};
+    const struct sync_request sync = {
+        .server = {.number = 5,
+                   .address = bytes_of_text("tcp://127.0.0.1:1"),
+                   .incarnation = 1,
+                   .stores = &store,
+                   .store_count = 1},
+        .full = true,
+    };
+    struct buffer body = BUFFER_INIT;
+    sync_request_encode(&sync, &body);
+    cr_assert_eq(ask(METHOD_SYNC, &body, NULL), STATUS_OK);
+}
+
+static bool server_is_alive(void)
+{
+    struct blocking_client client;
+    struct buffer body = BUFFER_INIT;
+    struct servers_response servers = {0};
+    struct bytes answer;
+    struct arena arena;
+    arena_init(&arena, 4096, SIZE_MAX);
+    cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+    cr_assert_eq(blocking_call(&client, METHOD_LIST_SERVERS, &body, 30000, &answer, NULL),
+                 STATUS_OK);
+    cr_assert_eq(servers_response_decode(answer, &arena, &servers, NULL), STATUS_OK);
+    bool alive = servers.server_count == 1 && servers.servers[0].alive;
+    blocking_close(&client);
+    arena_deinit(&arena);
+    return alive;
+}
+
+/* Servers that were refused while nobody led would be silent for too long, all of them; and where it was for longer than
+ * replace_after, what they have would be given to the first one to come. */
+Test(master_on_etcd, who_was_refused_while_nobody_led_was_not_silent)
+{
+    own_master_close();
+    settings->catalog.server_timeout_ns = INT64_C(8000000000);
+    own_master_open();
+    uint64_t reign = active_reign(0);
+    cr_assert_neq(reign, 0);
+    sync_once();
+    cr_assert(server_is_alive());
+    etcd_kill();
+    clock_sleep_us(12000000);
+    etcd_start_again(); /* it gives every lease its whole time again */
+    cr_assert_eq(active_reign(0), reign, "it goes on where it was");
+    cr_assert(server_is_alive());
+}

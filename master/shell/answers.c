@@ -1,0 +1,21 @@
+#include "master/shell/answers.h"
+
+/* What durable things come of, when it is done. */
+static bool is_change(enum method method)
+{
+    return method == METHOD_CREATE_TABLE || method == METHOD_DELETE_TABLE ||
+           method == METHOD_ALTER_TABLE || method == METHOD_SPLIT_TABLET ||
+           method == METHOD_MERGE_TABLETS || method == METHOD_PUT_DOCUMENTS;
+}
+
+bool answer_is_belief(enum method method, enum status status)
+{
+    return status == STATUS_OK ? !is_change(method)
+                               : status != STATUS_UNAVAILABLE && status != STATUS_DEADLINE_EXCEEDED;
+}
+
+/* RECOVER is a change where a loss is accepted, and else a look at what there is. */
+enum status answer_at_end(enum method method)
+{
+    return is_change(method) || method == METHOD_RECOVER ? STATUS_CLOSED : STATUS_UNAVAILABLE;
+}

@@ -1,0 +1,28 @@
+/*
+ * What an answer of the master says of the time after its reign.
+ *
+ * Pure.  Thread rule: any.
+ */
+#ifndef MASTER_SHELL_ANSWERS_H
+#define MASTER_SHELL_ANSWERS_H
+
+#include <stdbool.h>
+
+#include "common/base/status.h"
+#include "common/wire/message.h"
+
+/*
+ * Does the answer tell of what this master believes, so that it may be given only while it surely leads?  That a
+ * change was made tells of what is durable; that something could not be done for now, or may have been done, asks to
+ * come again anyway.  But that there is no such table, or that there is one already, is believed only.
+ */
+bool answer_is_belief(enum method method, enum status status);
+
+/*
+ * What is said of a request that is under way when the reign ends, and may have been done.  UNAVAILABLE says that it has
+ * not, and clients ask the next master for it: a table would be there already, or one that was made since be deleted.
+ * So who asked for something that is not to be done twice is told what a connection that breaks would tell.
+ */
+enum status answer_at_end(enum method method);
+
+#endif /* MASTER_SHELL_ANSWERS_H */

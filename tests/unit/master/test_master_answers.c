@@ -1,0 +1,36 @@
+/* What an answer says of the time after its reign. */
+#include <criterion/criterion.h>
+
+#include "master/shell/answers.h"
+
+static const enum method changes[] = {METHOD_CREATE_TABLE,  METHOD_DELETE_TABLE,
+                                      METHOD_ALTER_TABLE,   METHOD_SPLIT_TABLET,
+                                      METHOD_MERGE_TABLETS, METHOD_PUT_DOCUMENTS};
+
+#define CHANGES (sizeof changes / sizeof *changes)
+
+/* Or who asked for it would ask again, and be told that it cannot be. */
+Test(master_answers, that_a_change_was_made_is_said_by_who_may_not_lead_any_more)
+{
+    for (size_t i = 0; i < CHANGES; i++) {
+        cr_assert_not(answer_is_belief(changes[i], STATUS_OK), "%d", (int)changes[i]);
+        cr_assert_not(answer_is_belief(changes[i], STATUS_UNAVAILABLE));
+        cr_assert_not(answer_is_belief(changes[i], STATUS_DEADLINE_EXCEEDED));
+        cr_assert(answer_is_belief(changes[i], STATUS_NOT_FOUND), "what is there is believed");
+        cr_assert(answer_is_belief(changes[i], STATUS_ALREADY_EXISTS));
+    }
+    cr_assert(answer_is_belief(METHOD_LOCATE, STATUS_OK));
+    cr_assert(answer_is_belief(METHOD_LIST_TABLES, STATUS_OK));
+    cr_assert(answer_is_belief(METHOD_RECOVER, STATUS_OK), "it may be a look at what there is");
+}
+
+Test(master_answers, what_is_not_to_be_done_twice_is_not_asked_for_again)
+{
+    for (size_t i = 0; i < CHANGES; i++) {
+        cr_assert_eq(answer_at_end(changes[i]), STATUS_CLOSED);
+    }
+    cr_assert_eq(answer_at_end(METHOD_RECOVER), STATUS_CLOSED);
+    cr_assert_eq(answer_at_end(METHOD_LOCATE), STATUS_UNAVAILABLE);
+    cr_assert_eq(answer_at_end(METHOD_SYNC), STATUS_UNAVAILABLE);
+    cr_assert_eq(answer_at_end(METHOD_DRAIN_SERVER), STATUS_UNAVAILABLE);
+}
