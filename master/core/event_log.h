@@ -4,7 +4,7 @@
  *    decision --> under_way --> done, given_up, unknown        refusal --> refused
  *
  * It outlives a reign: the shell moves it out of the catalog of one into that of the next, keeps it in a file
- * (master/shell/event_file.h), and takes in what another master tells of its own.
+ * (master/console/event_store.h), and takes in what another master tells of its own.
  *
  * Invariants:
  *   1. Numbers and changes that a reign gives rise above all that were given before it: they count from the time on,

@@ -155,7 +155,7 @@ static const struct config_key keys[] = {
     {"request.timeout", CONFIG_DURATION_US, &raw.request_timeout_us, SECOND_US / 10, HOUR_US,
      false},
     {"request.slow", CONFIG_DURATION_US, &raw.settings.slow_us, 0, HOUR_US, false},
-    {"heat.bytes_max", CONFIG_SIZE_BYTES, &raw.settings.heat_bytes_max, MIB, MIB << 20, false},
+    {"heat.bytes_max", CONFIG_SIZE_BYTES, &raw.settings.heat_bytes_max, MIB, MIB << 10, false},
     {"log.level", CONFIG_TEXT, &raw.log.level, 0, 0, false},
     {"log.format", CONFIG_TEXT, &raw.log.format, 0, 0, false},
 };
