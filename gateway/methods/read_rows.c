@@ -146,7 +146,7 @@ static void run(struct table_call *on)
 }
 
 /* False: the call has been failed. */
-static bool check_request(struct rpc_call *call, const Request *request)
+static bool check_request(struct rpc_call *call, const Request *request, uint64_t set_bytes)
 {
     if (request->rows_limit < 0) {
         rpc_fail(call, EDUBBA_INVALID_ARGUMENT,
@@ -161,8 +161,7 @@ static bool check_request(struct rpc_call *call, const Request *request)
                  FEATURES_HEADER);
         return false;
     }
-    if (read_stream_set_bytes(request->rows) >
-        rpc_call_reserve_max(call)) { /* there will never be room */
+    if (set_bytes > rpc_call_reserve_max(call)) { /* there will never be room */
         rpc_fail(call, EDUBBA_RESOURCE_EXHAUSTED,
                  "So many keys and ranges take more memory than the gateway has for a request");
         return false;
@@ -175,14 +174,16 @@ void read_rows(void *gateway, struct rpc_call *call, const ProtobufCMessage *mes
     const Request *request = (const Request *)message;
     const struct table_place place = {request->table_name, request->authorized_view_name,
                                       request->materialized_view_name, request->app_profile_id};
+    uint64_t set_bytes = read_stream_set_bytes(request->rows);
     struct read_stream *stream = NULL;
-    if (check_request(call, request)) {
+    if (check_request(call, request, set_bytes)) {
         stream = table_call_allocate(gateway, call, sizeof *stream);
     }
     if (stream == NULL) {
         return;
     }
     stream->request = request;
+    stream->set_bytes = set_bytes;
     stream->start_ns = clock_monotonic_ns();
     atomic_init(&stream->wakes, 1);
     atomic_init(&stream->is_sending, false);

@@ -58,8 +58,8 @@ struct read_stream {
     struct buffer passed;        /* the last key that was told, as a row's or as scanned */
     uint64_t reserved_bytes;     /* for a large row */
     uint64_t waiting_bytes;      /* counted for the message on its way */
-    bool has_reserved_set;       /* for the keys and ranges that the scan keeps */
-    struct edubba_error error;   /* how it ended */
+    uint64_t set_bytes;        /* to be reserved yet for the keys and ranges that the scan keeps */
+    struct edubba_error error; /* how it ended */
     struct chunk_cursor cursor;
     struct row_message message;
     int64_t rows_returned;
@@ -89,7 +89,7 @@ void read_stream_uncount_message(struct read_stream *stream);
 /* What a scan keeps of keys and ranges, copies and bounds made of them, where that is much; else 0:
  * few are not counted. */
 uint64_t read_stream_set_bytes(const Google__Bigtable__V2__RowSet *rows);
-/* Once, also when the scan is opened anew.  False: there is none, and nothing else happens. */
+/* Its set_bytes: once, also when the scan is opened anew.  False: there is none, and nothing else happens. */
 bool read_stream_reserve_set(struct read_stream *stream);
 
 /* --- the end (read_stream_end.c) ------------------------------------------------------------------ */

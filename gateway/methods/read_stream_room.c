@@ -91,10 +91,9 @@ uint64_t read_stream_set_bytes(const Google__Bigtable__V2__RowSet *rows)
 
 bool read_stream_reserve_set(struct read_stream *stream)
 {
-    uint64_t size = read_stream_set_bytes(stream->request->rows);
-    if (stream->has_reserved_set || size == 0) {
-        return true;
+    if (stream->set_bytes > 0 && !rpc_call_reserve(stream->on.call, stream->set_bytes)) {
+        return false;
     }
-    stream->has_reserved_set = rpc_call_reserve(stream->on.call, size);
-    return stream->has_reserved_set;
+    stream->set_bytes = 0;
+    return true;
 }
