@@ -174,7 +174,7 @@ static bool due_range_delete(struct store_tablet *tablet,
                              struct store_pieces **ret_pieces)
 {
     bool due = false;
-    if (store_rests_damaged(tablet) || !store_may_keep_house(tablet)) {
+    if (store_rests_damaged(tablet, STORE_CHORE_ERASE) || !store_may_keep_house(tablet)) {
         return false;
     }
     (void)pthread_mutex_lock(&tablet->mutex);
@@ -278,7 +278,7 @@ enum status store_erase_range_step(struct store *store, bool *ret_worked)
         return STATUS_OK;
     }
     enum status status = erase_range_step(tablet, &deletes->deletes[0], pieces);
-    status = store_note_step(tablet, status);
+    status = store_note_step(tablet, STORE_CHORE_ERASE, status);
     store_range_deletes_unref(deletes);
     store_pieces_unref(pieces);
     store_tablet_unref(tablet);

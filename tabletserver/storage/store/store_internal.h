@@ -94,6 +94,15 @@ enum store_tablet_state {
     STORE_TABLET_DROPPING, /* not served; to be removed */
 };
 
+/* Housekeeping in a tablet.  Each kind rests by itself where it has met damage. */
+enum store_chore {
+    STORE_CHORE_ERASE, /* what DropRowRange has covered */
+    STORE_CHORE_SWEEP,
+    STORE_CHORE_COLLECT,
+    STORE_CHORE_ESTIMATE,
+    STORE_CHORE_COUNT,
+};
+
 /* Where a pass of garbage collection stands; [W]. */
 enum store_collect_stage {
     STORE_COLLECT_IDLE,
@@ -223,7 +232,8 @@ struct store_tablet {
     atomic_uint_fast64_t bad_chunks;
     atomic_bool damage_found; /* and not told yet */
     bool estimate_due;        /* [W] */
-    int64_t tidy_from_ns;     /* [W] damage was met in it: not tidied before */
+    int64_t
+        chore_from_ns[STORE_CHORE_COUNT]; /* [W] a chore has met damage in it: not done before */
 };
 
 struct store_schema {

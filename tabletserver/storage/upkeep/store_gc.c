@@ -305,10 +305,11 @@ static bool may_step(struct store_tablet *tablet)
     case STORE_COLLECT_IDLE:
         return true;
     case STORE_COLLECT_ERASE:
-        return !store_rests_damaged(tablet) && horizons_are_committed(tablet) &&
-               store_may_keep_house(tablet);
+        return !store_rests_damaged(tablet, STORE_CHORE_COLLECT) &&
+               horizons_are_committed(tablet) && store_may_keep_house(tablet);
     case STORE_COLLECT_VERSIONS:
-        return !store_rests_damaged(tablet) && store_collection_may_doom(tablet->store);
+        return !store_rests_damaged(tablet, STORE_CHORE_COLLECT) &&
+               store_collection_may_doom(tablet->store);
     }
     UNREACHABLE();
 }
@@ -386,7 +387,8 @@ enum status store_collect_step(struct store *store, bool *ret_worked)
         /* Nobody has said what the table looks like: nothing may be judged. */
         tablet->collect.due_us = now_us + store->settings.gc_interval_us;
     } else {
-        status = store_note_step(tablet, step(tablet, &schema->table, ret_worked));
+        status = store_note_step(tablet, STORE_CHORE_COLLECT,
+                                 step(tablet, &schema->table, ret_worked));
         store_schema_unref(schema);
     }
     store_tablet_unref(tablet);

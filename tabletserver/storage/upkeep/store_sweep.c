@@ -17,17 +17,18 @@ bool store_may_keep_house(struct store_tablet *tablet)
            atomic_load(&tablet->state) == STORE_TABLET_LIVE;
 }
 
-bool store_rests_damaged(const struct store_tablet *tablet)
+bool store_rests_damaged(const struct store_tablet *tablet, enum store_chore chore)
 {
-    return tablet->tidy_from_ns > 0 && clock_monotonic_ns() < tablet->tidy_from_ns;
+    int64_t from_ns = tablet->chore_from_ns[chore];
+    return from_ns > 0 && clock_monotonic_ns() < from_ns;
 }
 
-enum status store_note_step(struct store_tablet *tablet, enum status status)
+enum status store_note_step(struct store_tablet *tablet, enum store_chore chore, enum status status)
 {
     if (status != STATUS_CORRUPT) {
         return status;
     }
-    tablet->tidy_from_ns = clock_monotonic_ns() + STORE_DAMAGE_REST_NS;
+    tablet->chore_from_ns[chore] = clock_monotonic_ns() + STORE_DAMAGE_REST_NS;
     (void)store_trouble_note(tablet->store, status, "base");
     store_trouble_mark_damaged(tablet);
     return STATUS_OK;
@@ -55,7 +56,8 @@ static struct store_tablet *choose(struct store *store,
 
 static bool wants_sweep(struct store_tablet *tablet)
 {
-    return tablet->sweep_due && !store_rests_damaged(tablet) && store_may_keep_house(tablet);
+    return tablet->sweep_due && !store_rests_damaged(tablet, STORE_CHORE_SWEEP) &&
+           store_may_keep_house(tablet);
 }
 
 static enum status sweep(struct store_tablet *tablet, const struct store_pieces *pieces)
@@ -95,7 +97,7 @@ enum status store_sweep_step(struct store *store, bool *ret_worked)
     if (tablet == NULL) {
         return STATUS_OK;
     }
-    enum status status = store_note_step(tablet, sweep(tablet, pieces));
+    enum status status = store_note_step(tablet, STORE_CHORE_SWEEP, sweep(tablet, pieces));
     store_pieces_unref(pieces);
     store_tablet_unref(tablet);
     return status;
@@ -103,7 +105,7 @@ enum status store_sweep_step(struct store *store, bool *ret_worked)
 
 static bool wants_estimate(struct store_tablet *tablet)
 {
-    return tablet->estimate_due && !store_rests_damaged(tablet);
+    return tablet->estimate_due && !store_rests_damaged(tablet, STORE_CHORE_ESTIMATE);
 }
 
 enum status store_estimate_step(struct store *store, bool *ret_worked)
@@ -125,7 +127,7 @@ enum status store_estimate_step(struct store *store, bool *ret_worked)
         atomic_store(&tablet->base_bytes, bytes);
         tablet->estimate_due = false;
     }
-    status = store_note_step(tablet, status);
+    status = store_note_step(tablet, STORE_CHORE_ESTIMATE, status);
     store_pieces_unref(pieces);
     store_tablet_unref(tablet);
     return status;

@@ -35,11 +35,14 @@ bool store_may_keep_house(struct store_tablet *tablet);
 /* Damage was met where housekeeping was: that part rests so long, and the others have their turn. */
 #define STORE_DAMAGE_REST_NS (INT64_C(60) * 1000 * 1000 * 1000)
 
-/* Is the tablet left alone for now, for damage that housekeeping has met in it? */
-bool store_rests_damaged(const struct store_tablet *tablet);
+/* Does the chore leave the tablet alone for now, for damage that it has met there?  One that has met none goes on:
+ * what need not read a chunk takes it away, though others could not read it. */
+bool store_rests_damaged(const struct store_tablet *tablet, enum store_chore chore);
 /* How a step in the tablet ended.  Damage is noted, and told (on_damaged); it is no error of the store's, or
  * every other tablet's turn would wait for ever behind what does not heal.  Returns what is one. */
-enum status store_note_step(struct store_tablet *tablet, enum status status);
+enum status store_note_step(struct store_tablet *tablet,
+                            enum store_chore chore,
+                            enum status status);
 
 /* Work thread, in a transaction: notes of all that the tablet's pieces cover; to be kept if it is written. */
 enum status store_note_erasures(struct base_writer *writer,

@@ -177,6 +177,21 @@ Test(store_damage, a_row_of_many_chunks_can_be_deleted)
     expect_row_goes(tablet, "a");
 }
 
+/* ... now, not when collection has rested from what it could not read. */
+Test(store_damage, collection_that_met_damage_does_not_keep_the_sweep)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    put_cells(tablet, "a", WIDE_CELLS);
+    fixture_flush(&fixture);
+    damage_record(fixture.store, WIDE_CELLS / 2);
+    cr_assert_eq(store_set_table(fixture.store, &table), STATUS_OK);
+    FIXTURE_PUMP_UNTIL(&fixture, damage_is_said());
+    delete_row(tablet, "a");
+    fixture_flush(&fixture);
+    FIXTURE_PUMP_UNTIL(&fixture, records_of(tablet, BASE_SPACE_DATA) == 0 &&
+                                     records_of(tablet, BASE_SPACE_DELETE) == 0);
+}
+
 /* A delete that is older than the chunk is none of its. */
 Test(store_damage, what_was_written_after_the_delete_stays_damaged)
 {
