@@ -12,7 +12,7 @@
 
 #include "common/io/mailbox.h"
 #include "tabletserver/serve/loop/store_loop.h"
-#include "tabletserver/serve/replicas.h"
+#include "tabletserver/serve/replicas/replicas.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/write/write_order.h"
 

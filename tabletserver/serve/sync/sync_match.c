@@ -7,7 +7,7 @@
 #include "common/io/logger.h"
 #include "common/io/transport/transport_address.h"
 #include "tabletserver/serve/peers.h"
-#include "tabletserver/serve/replicas.h"
+#include "tabletserver/serve/replicas/replicas.h"
 #include "tabletserver/serve/server.h"
 
 #define SYNC_RETELL_NS  (INT64_C(5) * 1000 * 1000 * 1000)

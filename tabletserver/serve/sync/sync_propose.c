@@ -7,7 +7,7 @@
 #include "common/base/memory.h"
 #include "common/io/logger.h"
 #include "tabletserver/host/host.h"
-#include "tabletserver/serve/replicas.h"
+#include "tabletserver/serve/replicas/replicas.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/sync/sync_parts.h"
 

@@ -4,7 +4,7 @@
 #include "common/base/memory.h"
 #include "common/io/logger.h"
 #include "tabletserver/serve/loop/store_loop.h"
-#include "tabletserver/serve/replicas.h"
+#include "tabletserver/serve/replicas/replicas.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/storage/copies/store_replica.h"
 

@@ -3,7 +3,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
-#include "tabletserver/serve/replicas.h"
+#include "tabletserver/serve/replicas/replicas.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/write/evaluate.h"
 #include "tabletserver/serve/write/write_parts.h"

@@ -149,7 +149,7 @@ void sim_host_propose(void *context,
                      server->sync_next++, &out);
 }
 
-/* As take_leave() in serve/replicas.c. */
+/* As take_leave() in serve/replicas/replicas_word.c. */
 static void leave(struct sim_loop *loop,
                   const struct sim_tablet *tablet,
                   const struct proposed *proposed)
