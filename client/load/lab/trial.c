@@ -36,7 +36,7 @@ static bool is_over(void)
 static void fail(struct lab_variant_result *variant, const char *what, const char *why)
 {
     if (variant->failure[0] == '\0') {
-        (void)snprintf(variant->failure, sizeof variant->failure, "%s: %.180s", what, why);
+        (void)snprintf(variant->failure, sizeof variant->failure, "%s: %.220s", what, why);
     }
 }
 
@@ -90,6 +90,14 @@ static bool run_phase(const struct passage *passage,
     return good;
 }
 
+static void fail_if_dropped(const struct passage *passage)
+{
+    if (!lab_stand_is_there(passage->trial->stand)) {
+        fail(passage->variant, "its table was dropped while it ran",
+             "does another run of this experiment go on? They have the same tables: one at a time");
+    }
+}
+
 static bool write_history(struct passage *passage)
 {
     struct lab_flight flight = flight_of(passage, LAB_FLIGHT_HISTORY);
@@ -101,6 +109,7 @@ static bool write_history(struct passage *passage)
              "no memory or threads, or no "
              "master to list its tablets");
     } else if (phase->errors > 0 && !is_over()) {
+        fail_if_dropped(passage);
         fail(passage->variant, "its history could not be written", phase->first_error);
         good = false;
     }
@@ -190,6 +199,7 @@ static void go_through(struct passage *passage)
     times.ended_us = now_us();
     variant->tablets_after = count_tablets(stand);
     variant->stored_is_known = lab_stand_stored_bytes(stand, &variant->stored_bytes);
+    fail_if_dropped(passage);
     check_sums(passage);
     copy(passage);
     lab_told(stand->observer, stand->table, &times, variant);
