@@ -218,6 +218,20 @@ wait $second
 same "whose run goes on to its end" "$(grep -c 'was dropped while it ran' "$WORK/second.text")" 0
 same "nothing is left of both" "$(ebt ls | grep -c '^LAB_')" 0
 
+# --- a master that is gone at the end -----------------------------------------------------------
+"$LOAD" lab garden --quiet --html none --duration 4 --records 500 --timeout 5 >"$WORK/gone.text" 2>"$WORK/errors" &
+pid=$!
+eventually "the last table" bash -c "'$BUILD/client/cli/ebt' tablets LAB_garden_short-and-wide 2>/dev/null | grep -c ' serving ' | grep -q 6"
+sleep 1 # its history is there
+kill_hard master
+wait $pid
+says "a table that cannot be dropped is named" 0 'warning: the table LAB_garden_short-and-wide is left' cat "$WORK/errors"
+says "what was found is told all the same" 0 'short and wide GARDEN#YYYYMM [^:]* writes are spread' \
+    bash -c "tr -s ' \n' ' ' <'$WORK/gone.text'"
+start_master
+eventually "the master again" bash -c "'$BUILD/client/cli/ebt' ls | grep -q '^LAB_garden_short-and-wide'"
+ebt deletetable LAB_garden_short-and-wide
+
 # --- on a terminal ------------------------------------------------------------------------------
 # What comes to a terminal of 60 columns before the report: no line of progress is longer.
 cat >"$WORK/narrow.py" <<'PYTHON'
