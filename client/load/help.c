@@ -30,7 +30,7 @@ static const struct load_command COMMANDS[] = {
      "Of the options these count: --masters, --presplit (tablets of each table at first; default: two a\n"
      "server), --records (events that are there before, 20k), --in-flight (64; open loop: 4096),\n"
      "--clients, --rate, --messages, --connections, --timeout, --duration (of writes, 10; each query has\n"
-     "half of it), --seed, --format text|json, --output, --quiet, and those of the lab.\n\n"
+     "half of it), --seed, --format text|json, --output, --quiet, and those of the lab, below.\n\n"
      "--confine gives each tablet server on this machine a share of a CPU, so that several on one machine\n"
      "behave as several machines.  That takes the right to make control groups (root); without it the run\n"
      "goes on unconfined.  It is undone at the end, whatever the end is.\n\n"
@@ -119,6 +119,18 @@ static void print_options(FILE *out)
     }
 }
 
+/* Those under the lab's heading, which is the last. */
+static void print_lab_options(FILE *out)
+{
+    size_t first = LOAD_OPTION_COUNT_ALL - 1;
+    while (first > 0 && LOAD_OPTIONS[first].heading == NULL) {
+        first--;
+    }
+    for (size_t i = first; i < LOAD_OPTION_COUNT_ALL; i++) {
+        print_option(out, &LOAD_OPTIONS[i]);
+    }
+}
+
 void load_help(FILE *out)
 {
     fputs(USAGE, out);
@@ -154,6 +166,8 @@ void load_help_command(FILE *out, const char *name)
         fprintf(out, "usage: %s\n\n%s\n", command->usage, command->help);
         if (strcmp(name, "lab") == 0) {
             lab_help_list(out);
+            fputs("\nOptions of the lab:\n", out);
+            print_lab_options(out);
             fputc('\n', out);
         }
         fputs("Workloads and options: edubba-load help\n", out);

@@ -10,6 +10,7 @@
 #include "client/load/core/report.h"
 #include "client/load/help.h"
 #include "client/load/hint.h"
+#include "client/load/lab/core/experiment.h"
 #include "client/load/lab/lab.h"
 #include "client/load/phase.h"
 
@@ -35,9 +36,12 @@ static int unknown_workload(const char *name)
             nearest = LOAD_WORKLOADS[i].name;
         }
     }
-    (void)snprintf(problem, sizeof problem, "there is no workload '" LOAD_EXCERPT "'%s%s%s",
+    bool is_of_lab = lab_experiment_find(name) != NULL;
+    nearest = is_of_lab ? name : nearest;
+    (void)snprintf(problem, sizeof problem, "there is no workload '" LOAD_EXCERPT "'%s%s%s%s",
                    LOAD_EXCERPT_OF(name, NAME_SHOWN), nearest != NULL ? "; is " : "",
-                   nearest != NULL ? nearest : "", nearest != NULL ? " meant?" : "");
+                   is_of_lab ? "lab " : "", nearest != NULL ? nearest : "",
+                   nearest != NULL ? " meant?" : "");
     return load_complain_usage(problem);
 }
 

@@ -12,11 +12,11 @@
 #include "client/load/complaint.h"
 #include "client/load/core/report.h"
 #include "client/load/hint.h"
+#include "client/load/progress.h"
 #include "client/load/silence.h"
 #include "client/load/sums.h"
 
 #define NS_PER_S          INT64_C(1000000000)
-#define CLEAR_LINE        "\r\033[K"
 #define SILENT_S          2               /* without an answer: progress says so */
 #define LOOK_NS           (NS_PER_S / 20) /* how soon Ctrl-C is seen */
 #define SAME_SIGNAL_NS    (NS_PER_S / 2)
@@ -153,24 +153,26 @@ static void show_progress(struct watch *watch, int64_t now_ns)
             times->counts[i] += copies->difference[kind].times.counts[i];
         }
     }
-    fprintf(stderr, CLEAR_LINE "%s %s  %.0f s%s  %s operations/s  %s rows/s  p50 %s  p99 %s",
-            watch->report->workload->name, watch->report->phase,
-            (double)(now_ns - watch->run->begun_ns) / 1e9, watch->is_counting ? "" : " (warm-up)",
-            load_rate_text((double)operations / length_s, operation_rate),
-            load_rate_text((double)rows / length_s, row_rate),
-            load_time_text(load_histogram_percentile(times, 0.50), p50),
-            load_time_text(load_histogram_percentile(times, 0.99), p99));
+    struct load_progress progress = {0};
+    load_progress_add(&progress, "%s %s  %.0f s%s  %s operations/s  %s rows/s  p50 %s  p99 %s",
+                      watch->report->workload->name, watch->report->phase,
+                      (double)(now_ns - watch->run->begun_ns) / 1e9,
+                      watch->is_counting ? "" : " (warm-up)",
+                      load_rate_text((double)operations / length_s, operation_rate),
+                      load_rate_text((double)rows / length_s, row_rate),
+                      load_time_text(load_histogram_percentile(times, 0.50), p50),
+                      load_time_text(load_histogram_percentile(times, 0.99), p99));
     if (errors > 0) {
-        fprintf(stderr, "  %" PRIu64 " errors", errors);
+        load_progress_add(&progress, "  %" PRIu64 " errors", errors);
     }
     if (missing > 0) {
-        fprintf(stderr, "  %" PRIu64 " missing", missing);
+        load_progress_add(&progress, "  %" PRIu64 " missing", missing);
     }
     double silent_s = load_silence_s(&watch->silence, now_ns);
     if (silent_s >= SILENT_S) {
-        fprintf(stderr, "  nothing answered for %.0f s", silent_s);
+        load_progress_add(&progress, "  nothing answered for %.0f s", silent_s);
     }
-    (void)fflush(stderr);
+    load_progress_show(&progress);
     watch->second_ns = now_ns;
 }
 
@@ -227,7 +229,7 @@ static void say_stopping(struct watch *watch, int64_t now_ns)
     if (watch->stopped_ns == 0) {
         watch->stopped_ns = now_ns;
     } else if (!watch->has_said_so && now_ns - watch->stopped_ns > NS_PER_S) {
-        fputs(watch->live ? CLEAR_LINE : "", stderr);
+        fputs(watch->live ? LOAD_PROGRESS_CLEAR : "", stderr);
         load_say_waiting(interrupted ? "waiting for the requests in flight; Ctrl-C quits at once"
                                      : "waiting for the requests in flight");
         watch->has_said_so = true;
@@ -245,7 +247,7 @@ static void watch_to_the_end(struct watch *watch)
     watch->second_ns = now_ns;
     watch->interval_ns = now_ns;
     watch->begin_ns = now_ns;
-    load_silence_begin(&watch->silence, run, watch->live ? CLEAR_LINE : "", now_ns);
+    load_silence_begin(&watch->silence, run, watch->live ? LOAD_PROGRESS_CLEAR : "", now_ns);
     do {
         look(watch, now_ns);
         if (interrupted || now_ns >= stop_ns || watch->unwritable != 0) {
@@ -262,7 +264,7 @@ static void watch_to_the_end(struct watch *watch)
     watch->end_cpu_s = cpu_s();
     load_silence_end(&watch->silence); /* who asks servers that are silent may wait for them */
     if (watch->live) {
-        fputs(CLEAR_LINE, stderr);
+        fputs(LOAD_PROGRESS_CLEAR, stderr);
     }
 }
 

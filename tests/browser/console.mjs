@@ -1,10 +1,12 @@
-// console.mjs URL KNOWN: what the console shows of a history of load that is known (heat_fixture.c).
+// console.mjs URL KNOWN LAB: what the console shows of a history of load that is known (heat_fixture.c), and LAB, a page
+// of the lab (lab.mjs).
 // Prints a line for each thing that is wrong, then "N passed, N failed".
 
 import { mkdirSync } from 'node:fs';
 import { chromium } from 'playwright-core';
+import { lookAtLab } from './lab.mjs';
 
-const [, , base, knownText] = process.argv;
+const [, , base, knownText, lab] = process.argv;
 const known = JSON.parse(knownText);
 const shots = process.env.SHOTS;
 let passed = 0, failed = 0;
@@ -297,6 +299,7 @@ for (const [name, hash] of [['phone-overview', '#/'], ['phone-heat', `#/table/US
 
 const wrong = said.filter((text) => !/Failed to load resource: .*404/.test(text));
 check('nothing is said in the log of the browser', wrong.length === 0, wrong);
+await lookAtLab(browser, lab, check, shot);
 await browser.close();
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);

@@ -155,6 +155,15 @@ for name in $experiments; do
     says "the page of $name is whole" 0 '^</html>$' cat "$WORK/$name.html"
 done
 
+# none_of_battery: no variant can be run, as tables of their names are others'.
+none_of_battery() {
+    local status=0 variant
+    for variant in by-time promoted salted; do ebt createtable "LAB_battery_$variant" families=precious; done
+    lab battery --duration 0.3 --records 500 || status=$?
+    for variant in by-time promoted salted; do ebt deletetable "LAB_battery_$variant"; done
+    return $status
+}
+
 # --- a page that nobody has asked for by name ---------------------------------------------------
 lab battery --duration 0.3 --records 500 >"$WORK/unasked" 2>"$WORK/errors" || bad "a page by itself: $(cat "$WORK/errors")"
 says "it is whole" 0 '^</html>$' cat "$WORK/pages/lab-battery.html"
@@ -166,6 +175,9 @@ same "so there is none" "$(ls "$WORK/pages")" ""
 mkdir "$WORK/pages/lab-battery.html"
 says "one that cannot be written is no failure" 0 'warning: the page lab-battery.html cannot be written here: .*--html FILE' lab battery --duration 0.3 --records 500
 rmdir "$WORK/pages/lab-battery.html"
+echo precious >"$WORK/pages/lab-battery.html"
+says "of a run that came to nothing there is none" 1 'that the lab did not make' none_of_battery
+same "and one that was there stays" "$(cat "$WORK/pages/lab-battery.html")" precious
 
 # --- how it runs --------------------------------------------------------------------------------
 lab battery --duration 0.5 --records 500 --format json --rate 500 --clients 2 >"$WORK/rate.json" 2>"$WORK/errors" || bad "open loop: $(cat "$WORK/errors")"
@@ -182,6 +194,64 @@ ebt createtable LAB_battery_by-time families=precious
 says "a table of that name that is another's" 1 'that the lab did not make' lab battery --duration 0.3 --records 500
 same "is untouched" "$(ebt ls | grep '^LAB_')" LAB_battery_by-time
 ebt deletetable LAB_battery_by-time
+
+# --- another run of the same --------------------------------------------------------------------
+tablets_of_quote() { ebt tablets LAB_quote_by-time 2>/dev/null | grep -c '^[0-9].* serving '; }
+first_of_quote() { ebt tablets LAB_quote_by-time 2>/dev/null | grep -oE -m 1 '^[0-9]+'; }
+is_served() { [[ $(tablets_of_quote) -ge 6 ]]; }
+is_of_another() { is_served && [[ $(first_of_quote) != "$tablet" ]]; }
+"$LOAD" lab quote --quiet --html none --duration 60 --records 500 --rate 100 >"$WORK/first.text" 2>&1 &
+pid=$!
+eventually "the table of a first run" is_served
+tablet=$(first_of_quote)
+sleep 1 # its history is there, and it asks
+"$LOAD" lab quote --quiet --html none --duration 60 --records 500 --rate 100 >"$WORK/second.text" 2>&1 &
+second=$!
+eventually "the table of a second one in its place" is_of_another
+kill -INT $pid
+wait $pid
+says "who is left without a table is told why" 0 'its table was dropped while it ran: does another run of this experiment go on' \
+    bash -c "tr -s ' \n' ' ' <'$WORK/first.text'"
+same "and leaves the table of the other alone" "$(ebt ls | grep '^LAB_')" LAB_quote_by-time
+kill -INT $second
+wait $second
+same "whose run goes on to its end" "$(grep -c 'was dropped while it ran' "$WORK/second.text")" 0
+same "nothing is left of both" "$(ebt ls | grep -c '^LAB_')" 0
+
+# --- a master that is gone at the end -----------------------------------------------------------
+"$LOAD" lab garden --quiet --html none --duration 4 --records 500 --timeout 5 >"$WORK/gone.text" 2>"$WORK/errors" &
+pid=$!
+eventually "the last table" bash -c "'$BUILD/client/cli/ebt' tablets LAB_garden_short-and-wide 2>/dev/null | grep -c ' serving ' | grep -q 6"
+sleep 1 # its history is there
+kill_hard master
+wait $pid
+says "a table that cannot be dropped is named" 0 'warning: the table LAB_garden_short-and-wide is left' cat "$WORK/errors"
+says "what was found is told all the same" 0 'short and wide GARDEN#YYYYMM [^:]* writes are spread' \
+    bash -c "tr -s ' \n' ' ' <'$WORK/gone.text'"
+start_master
+eventually "the master again" bash -c "'$BUILD/client/cli/ebt' ls | grep -q '^LAB_garden_short-and-wide'"
+ebt deletetable LAB_garden_short-and-wide
+
+# --- on a terminal ------------------------------------------------------------------------------
+# What comes to a terminal of 60 columns before the report: no line of progress is longer.
+cat >"$WORK/narrow.py" <<'PYTHON'
+import fcntl, os, pty, re, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("4H", 24, 60, 0, 0))
+    os.execv(sys.argv[1], [sys.argv[1], "lab", "celebrity", "--html", "none", "--output", "/dev/null", "--duration", "1", "--records", "500"])
+seen = b""
+try:
+    while piece := os.read(terminal, 65536):
+        seen += piece
+except OSError:  # it has ended
+    pass
+os.waitpid(pid, 0)
+lines = [line for line in re.split(rb"\r(?:\x1b\[K)?", seen) if line.startswith(b"celebrity, ")]
+long = [line for line in lines if len(line) > 60]
+print(f"{len(lines)} lines,", "none above 60" if not long else f"above 60: {long[0]}")
+PYTHON
+says "the line of progress has room on a narrow terminal" 0 '^[1-9][0-9]* lines, none above 60$' python3 "$WORK/narrow.py" "$LOAD"
 
 # --- Ctrl-C -------------------------------------------------------------------------------------
 setsid "$LOAD" lab quote --quiet --html none --duration 60 --records 500 --json "$WORK/interrupted.json" >"$WORK/interrupted.text" 2>"$WORK/errors" &
@@ -247,12 +317,15 @@ says "options of other loads" 2 'value-size does not go with the lab' lab batter
 says "options of the lab elsewhere" 2 'lab. only' "$LOAD" write --keep
 says "copies elsewhere" 2 'lab. only' "$LOAD" write --replicas 3
 says "too many copies" 2 'replicas cannot be' lab battery --replicas 7
+says "more copies than servers, at once" 1 'replicas 5 takes as many tablet servers, and 3 are there' timeout 30 "$LOAD" lab battery --html none --replicas 5
+says "an experiment without the word lab" 2 "no workload 'battery'; is lab battery meant" "$LOAD" battery
 says "a folder that is not there" 1 'nowhere/page.html' lab battery --html "$WORK/nowhere/page.html"
 says_again "no cluster" 1 'UNAVAILABLE' lab battery --masters tcp://127.0.0.1:1 --timeout 1
 says "help of an experiment" 0 'BATTERY#USER#TS' "$LOAD" help lab battery
 says "help of an unknown one" 2 "no experiment 'batery'; is battery meant" "$LOAD" help lab batery
 says "help of all" 0 '^celebrity ' "$LOAD" lab all --help
 says "help of the lab" 0 '^celebrity ' "$LOAD" help lab
+says "with the options that only the lab has" 0 '^  --keep ' "$LOAD" help lab
 says "completion" 0 '^donations$' "$LOAD" --words lab
 says "the man page" 0 'EXPERIMENTS OF THE LAB' "$LOAD" --man
 finish

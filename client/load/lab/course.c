@@ -6,10 +6,10 @@
 
 #include "client/load/core/report.h"
 #include "client/load/phase.h"
+#include "client/load/progress.h"
 #include "client/load/run.h"
 
 #define NS_PER_S     INT64_C(1000000000)
-#define CLEAR_LINE   "\r\033[K"
 #define SIGNAL_NS    (NS_PER_S / 20) /* how soon Ctrl-C is seen */
 #define MOMENTS      40              /* of a phase, if that makes them neither shorter nor longer */
 #define MOMENT_S_MIN 0.25
@@ -47,20 +47,22 @@ static void show(const struct watch *watch, const struct lab_moment *moment)
         most = watch->operations[i] > most ? watch->operations[i] : most;
         all += watch->operations[i];
     }
-    fprintf(stderr, CLEAR_LINE "%s  %.1f s  %.0f/s  p99 %s  busiest tablet %.0f %%  %zu tablets",
-            watch->course->label, moment->to_s, length_s > 0 ? (double)moment->total / length_s : 0,
-            load_time_text(moment->p99_ns, p99), all > 0 ? PERCENT * (double)most / (double)all : 0,
-            lab_timeline_map(timeline)->count);
+    struct load_progress progress = {0};
+    load_progress_add(
+        &progress, "%s  %.1f s  %.0f/s  p99 %s  busiest tablet %.0f %%  %zu tablets",
+        watch->course->label, moment->to_s, length_s > 0 ? (double)moment->total / length_s : 0,
+        load_time_text(moment->p99_ns, p99), all > 0 ? PERCENT * (double)most / (double)all : 0,
+        lab_timeline_map(timeline)->count);
     if (timeline->splits > 0) {
-        fprintf(stderr, "  splits %" PRIu64, timeline->splits);
+        load_progress_add(&progress, "  splits %" PRIu64, timeline->splits);
     }
     if (timeline->moves > 0) {
-        fprintf(stderr, "  moves %" PRIu64, timeline->moves);
+        load_progress_add(&progress, "  moves %" PRIu64, timeline->moves);
     }
     if (timeline->hand_overs > 0) {
-        fprintf(stderr, "  hand-overs %" PRIu64, timeline->hand_overs);
+        load_progress_add(&progress, "  hand-overs %" PRIu64, timeline->hand_overs);
     }
-    (void)fflush(stderr);
+    load_progress_show(&progress);
 }
 
 /* What was done since the last look, by the map that was valid; then the map as it is now. */
@@ -97,8 +99,10 @@ static void say_waiting(struct watch *watch, int64_t now_ns)
     if (watch->stopped_ns == 0) {
         watch->stopped_ns = now_ns;
     } else if (now_ns - watch->stopped_ns > WAIT_S * NS_PER_S && watch->course->is_live) {
-        fprintf(stderr, CLEAR_LINE "%s  waiting for the requests in flight", watch->course->label);
-        (void)fflush(stderr);
+        struct load_progress progress = {0};
+        load_progress_add(&progress, "%s  waiting for the requests in flight",
+                          watch->course->label);
+        load_progress_show(&progress);
     }
 }
 
@@ -128,7 +132,7 @@ static void watch_to_the_end(struct watch *watch)
     }
     look(watch, lab_stand_look(course->stand, PATIENCE_MS));
     if (course->is_live) {
-        fputs(CLEAR_LINE, stderr);
+        fputs(LOAD_PROGRESS_CLEAR, stderr);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "client/load/lab/lab.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -88,6 +89,16 @@ static void begin_page(struct outlets *outlets)
     outlets->page[0] = '\0';
 }
 
+/* Of a run that came to nothing there is none, and the page of one before stays. */
+static bool has_charts(const struct lab_result *result)
+{
+    bool has_run = false;
+    for (size_t i = 0; i < result->experiment->variant_count; i++) {
+        has_run = has_run || result->variants[i].write.has_run;
+    }
+    return has_run;
+}
+
 static void tell(struct outlets *outlets,
                  const struct load_options *options,
                  const struct lab_result *result)
@@ -104,7 +115,7 @@ static void tell(struct outlets *outlets,
         lab_json(outlets->json, result);
         fputc('\n', outlets->json);
     }
-    if (outlets->html == NULL && outlets->page[0] != '\0') {
+    if (outlets->html == NULL && outlets->page[0] != '\0' && has_charts(result)) {
         begin_page(outlets);
     }
     if (outlets->html != NULL) {
@@ -239,6 +250,19 @@ static int run_chosen(struct lab_trial *trial, struct choice choice, struct outl
     return exit_code;
 }
 
+/* A copy takes a server of its own: who asks for more would wait for them, for each table again. */
+static enum edubba_code check_replicas(const struct lab_trial *trial, struct edubba_error *error)
+{
+    if (trial->options->replicas <= trial->server_count) {
+        return EDUBBA_OK;
+    }
+    error->code = EDUBBA_FAILED_PRECONDITION;
+    (void)snprintf(error->text, sizeof error->text,
+                   "--replicas %" PRIu64 " takes as many tablet servers, and %zu are there",
+                   trial->options->replicas, trial->server_count);
+    return error->code;
+}
+
 static int run(const struct load_options *options, struct choice choice, struct outlets *outlets)
 {
     struct lab_stand stand;
@@ -251,6 +275,9 @@ static int run(const struct load_options *options, struct choice choice, struct 
     if (code == EDUBBA_OK) {
         code = lab_stand_servers(&stand, trial.servers, LAB_SERVERS_MAX, &trial.server_count,
                                  &error);
+    }
+    if (code == EDUBBA_OK) {
+        code = check_replicas(&trial, &error);
     }
     if (code != EDUBBA_OK) {
         exit_code = load_complain(&error);

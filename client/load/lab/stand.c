@@ -274,11 +274,25 @@ enum edubba_code lab_stand_make_other(struct lab_stand *stand,
                              : code;
 }
 
+/* An open table is the one of its number: one that was made since, of the same name, is another. */
+bool lab_stand_is_there(struct lab_stand *stand)
+{
+    struct edubba_sample *samples = NULL;
+    struct edubba_error error;
+    size_t count = 0;
+    edubba_thread_deadline(PATIENCE_MS);
+    enum edubba_code code = edubba_sample_row_keys(stand->observed, &samples, &count, &error);
+    edubba_thread_deadline(0);
+    edubba_free(samples);
+    return code != EDUBBA_NOT_FOUND;
+}
+
 enum edubba_code lab_stand_leave_table(struct lab_stand *stand, struct edubba_error *error)
 {
-    bool is_there = stand->table[0] != '\0';
+    bool is_ours_to_drop = stand->table[0] != '\0' && !stand->options->keep &&
+                           (stand->observed == NULL || lab_stand_is_there(stand));
     close_tables(stand);
-    enum edubba_code code = is_there && !stand->options->keep
+    enum edubba_code code = is_ours_to_drop
                                 ? edubba_delete_table(stand->observer, stand->table, error)
                                 : EDUBBA_OK;
     stand->table[0] = '\0';

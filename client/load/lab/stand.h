@@ -53,7 +53,11 @@ enum edubba_code lab_stand_make_other(struct lab_stand *stand,
                                       struct edubba_table **ret_table,
                                       struct edubba_error *error);
 
-/* Close the table, and drop it unless options say --keep. */
+/* Is the table that was made still there?  Another run of the experiment drops it, and may make one of that name of its
+ * own.  true where the cluster cannot tell. */
+bool lab_stand_is_there(struct lab_stand *stand);
+
+/* Close the table, and drop it unless options say --keep, or it is not there any more. */
 enum edubba_code lab_stand_leave_table(struct lab_stand *stand, struct edubba_error *error);
 
 /* The tablets as they are; NULL = it could not be told within patience_ms. */

@@ -90,6 +90,31 @@ Test(lab_reports, what_the_cluster_says_is_wrapped)
     drop(result);
 }
 
+/* It was stopped while it wrote its history: there are no figures, and nobody knows what was stored. */
+Test(lab_reports, what_was_not_run_has_no_table)
+{
+    struct lab_result *result = result_of(&LAB_BATTERY);
+    struct lab_variant_result *variant = &result->variants[0];
+    variant->has_run = true;
+    variant->stored_is_known = true;
+    variant->stored_bytes = 1000000;
+    result->interrupted = true;
+    lab_verdict(result);
+    char *text = printed(print_text, result);
+    SAYS(text, "INTERRUPTED");
+    SAYS(text, "it was interrupted before its writes");
+    cr_assert_null(strstr(text, "events/s"), "%s", text);
+    cr_assert_null(strstr(text, "queries/s"), "%s", text);
+    cr_assert_null(strstr(text, "stored"), "%s", text);
+    free(text);
+    variant->queries[1].has_run = true;
+    text = printed(print_text, result);
+    SAYS(text, result->experiment->queries[1]);
+    cr_assert_null(strstr(text, result->experiment->queries[0]), "%s", text);
+    free(text);
+    drop(result);
+}
+
 Test(lab_reports, keys_of_any_bytes_are_text)
 {
     struct lab_result *result = result_of(&LAB_BATTERY);

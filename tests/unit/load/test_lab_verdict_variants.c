@@ -35,11 +35,19 @@ Test(lab_verdict, what_to_take_is_said_for_writes_and_each_query)
     lab_verdict(result);
     cr_assert_str_eq(
         result->choice,
-        "Take for writes promoted or salted; for \u201ca user's reports of 2 s\u201d promoted; "
+        "For writes take promoted or salted; for \u201ca user's reports of 2 s\u201d promoted; "
         "for \u201call reports of 0.5 s\u201d by time or salted; for \u201cone report\u201d promoted "
         "or salted",
         "%s", result->choice);
-    result->variants[1].has_run = result->variants[2].has_run = false;
+    result->variants[1].has_run = false;
+    result->variants[2].sums_wrong = 1;
+    lab_verdict(result);
+    cr_assert_str_eq(
+        result->choice,
+        "For \u201ca user's reports of 2 s\u201d take by time; for \u201call reports of 0.5 s\u201d by time; "
+        "for \u201cone report\u201d by time",
+        "%s", result->choice);
+    result->variants[2].has_run = false;
     lab_verdict(result);
     cr_assert_str_empty(result->choice);
     drop(result);

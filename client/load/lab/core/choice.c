@@ -19,10 +19,14 @@ static double best_of(const struct lab_result *result, size_t phase)
     return best;
 }
 
-/* "for writes promoted or salted"; nothing where none can be taken. */
+/* "For writes take promoted or salted", and behind another such clause "for writes promoted or salted"; nothing where
+ * none can be taken. */
 static void choose_for(const struct lab_result *result, size_t phase, struct lab_sentence *sentence)
 {
     double best = best_of(result, phase);
+    bool is_first = sentence->clauses == 0;
+    const char *begin = is_first ? "For" : "for";
+    const char *take = is_first ? " take" : "";
     size_t taken = 0;
     for (size_t i = 0; i < result->experiment->variant_count && best > 0; i++) {
         const struct lab_variant_result *variant = &result->variants[i];
@@ -36,10 +40,10 @@ static void choose_for(const struct lab_result *result, size_t phase, struct lab
         }
         lab_begin_clause(sentence);
         if (phase == LAB_WRITES) {
-            lab_say(sentence, "for writes %s", variant->variant->name);
+            lab_say(sentence, "%s writes%s %s", begin, take, variant->variant->name);
         } else {
-            lab_say(sentence, "for \u201c%s\u201d %s", result->experiment->queries[phase],
-                    variant->variant->name);
+            lab_say(sentence, "%s \u201c%s\u201d%s %s", begin, result->experiment->queries[phase],
+                    take, variant->variant->name);
         }
     }
 }
@@ -54,12 +58,8 @@ void lab_choose(struct lab_result *result)
     if (run < 2) {
         return;
     }
-    lab_say(&sentence, "Take ");
     choose_for(result, LAB_WRITES, &sentence);
     for (size_t i = 0; i < LAB_QUERIES_MAX && result->experiment->queries[i] != NULL; i++) {
         choose_for(result, i, &sentence);
-    }
-    if (sentence.clauses == 0) {
-        result->choice[0] = '\0';
     }
 }

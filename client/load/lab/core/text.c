@@ -73,9 +73,24 @@ static void print_phase(FILE *out, const char *name, const struct lab_phase *pha
             PERCENT * lab_timeline_busiest_server(&phase->timeline));
 }
 
+/* Of what was not run there is no table. */
+static bool has_any_run(const struct lab_result *result, size_t phase)
+{
+    bool has_run = false;
+    for (size_t i = 0; i < variants_of(result); i++) {
+        const struct lab_variant_result *variant = &result->variants[i];
+        has_run = has_run ||
+                  (phase == LAB_WRITES ? &variant->write : &variant->queries[phase])->has_run;
+    }
+    return has_run;
+}
+
 static void print_writes(FILE *out, const struct lab_result *result)
 {
-    fprintf(out, "  %-*s %10s %10s %10s %7s %10s %10s %9s %6s %5s %10s\n", NAME_WIDTH, "writes",
+    if (!has_any_run(result, LAB_WRITES)) {
+        return;
+    }
+    fprintf(out, "\n  %-*s %10s %10s %10s %7s %10s %10s %9s %6s %5s %10s\n", NAME_WIDTH, "writes",
             "events/s", "p50", "p99", "errors", "one tablet", "one server", "tablets", "splits",
             "moves", "hand-overs");
     for (size_t i = 0; i < variants_of(result); i++) {
@@ -105,6 +120,9 @@ static void print_writes(FILE *out, const struct lab_result *result)
 
 static void print_query(FILE *out, const struct lab_result *result, size_t query)
 {
+    if (!has_any_run(result, query)) {
+        return;
+    }
     fprintf(out, "\n  “%s”\n  %-*s %10s %10s %10s %7s %10s %10s %9s %13s %13s %16s\n",
             result->experiment->queries[query], NAME_WIDTH, "", "queries/s", "p50", "p99", "errors",
             "one tablet", "one server", "rows/s", "bytes a query", "cells a query",
@@ -259,7 +277,6 @@ static void print_head(FILE *out, const struct lab_result *result)
     if (result->confinement[0] != '\0') {
         fprintf(out, "  %s\n", result->confinement);
     }
-    fputc('\n', out);
 }
 
 /* What was decided about the table, and what is said of it, by the cluster itself. */
@@ -285,7 +302,7 @@ static void print_variant(FILE *out,
 {
     fprintf(out, "\n  %s   %s   %.0f bytes an event", variant->variant->name, variant->variant->key,
             variant->event_bytes);
-    if (variant->stored_is_known && variant->stored_bytes > 0) {
+    if (variant->stored_is_known && variant->stored_bytes > 0 && variant->write.has_run) {
         fprintf(out, ", about %.3g MB stored of %" PRIu64 " events",
                 (double)variant->stored_bytes / 1e6, result->history + variant->write.operations);
     }

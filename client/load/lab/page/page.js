@@ -196,8 +196,9 @@ function experiment(result) {
     (result.verdict ? `<p class="compared">${safe(result.verdict[0].toUpperCase() + result.verdict.slice(1))}</p>` : "") +
     `<p class="soft">${servers.length} servers, ${result.replicas} ${result.replicas === 1 ? "copy" : "copies"} of each tablet, ${load}, ${round(result.history)} events there before.${
       result.confinement ? ` ${safe(result.confinement)}.` : ""}${result.interrupted ? " Interrupted: what there is." : ""}</p>` +
-    `<h3>Writes over time</h3>${chart(W => lines_chart(drawn, "events a second", W))}<ul class="legend">${
-      drawn.map(d => `<li>${swatch(d.colour)}${safe(d.name)}</li>`).join("")}</ul>` +
+    `<h3>Writes over time, events a second</h3>${chart(W => lines_chart(drawn, "events a second", W))}<ul class="legend">${
+      drawn.map(d => `<li>${swatch(d.colour)}${safe(d.name)}</li>`).join("")}${
+      drawn.some(d => d.changes.length) ? "<li>● a tablet was split, merged, moved or handed over then</li>" : ""}</ul>` +
     phase_table(result, v => v.write, "Writes", false) +
     queries.map((q, i) => phase_table(result, v => v.queries[i], `Query: ${q.name}`, true)).join("") +
     `<div class="variants">${result.variants.map(v => variant_card(result, v, servers)).join("")}</div></section>`;

@@ -1,0 +1,48 @@
+// The page of the lab (edubba-load lab celebrity --html): all of its tables can be read, on a screen and on a phone.
+
+/** Of each view: what a check can look at. */
+const look = (page) => page.evaluate(() => ({
+  width: document.documentElement.scrollWidth,
+  text: document.body.innerText,
+  hidden: [...document.querySelectorAll('.scroll')].map((place) => place.scrollWidth - place.clientWidth),
+  changes: document.querySelectorAll('.chart circle').length,
+  cells: document.querySelectorAll('rect[data-tip]').length,
+}));
+
+/** Names of rows stay where they are while the figures beside them are moved. */
+const namesStay = (page) => page.evaluate(() => {
+  const place = document.querySelector('.scroll');
+  place.scrollLeft = place.scrollWidth;
+  return place.scrollLeft > 0 && place.querySelector('tbody td').getBoundingClientRect().left >= place.getBoundingClientRect().left - 1;
+});
+
+export async function lookAtLab(browser, address, check, shot) {
+  const said = [];
+  const open = async (options) => {
+    const page = await browser.newPage({ colorScheme: 'light', deviceScaleFactor: 1, ...options });
+    page.on('console', (message) => said.push(message.text()));
+    page.on('pageerror', (error) => said.push(error.message));
+    page.on('request', (request) => { if (request.url() !== address) said.push(`asked elsewhere: ${request.url()}`); });
+    await page.goto(address);
+    return page;
+  };
+
+  const wide = await open({ viewport: { width: 1280, height: 860 } });
+  const screen = await look(wide);
+  check('lab: each table is there', screen.hidden.length === 2, screen.hidden);
+  check('lab: on a screen all columns of a table are seen', screen.hidden.every((pixels) => pixels <= 0), screen.hidden);
+  check('lab: the chart says what it counts', screen.text.includes('Writes over time, events a second'));
+  check('lab: and what its dots are, where there are any', screen.text.includes('● a tablet was split') === screen.changes > 0, screen.changes);
+  check('lab: charts are drawn', screen.cells > 20, screen.cells);
+  check('lab: what is wrong with the schema is said', screen.text.includes('are about one user, u000042'), screen.text.slice(0, 600));
+  await shot(wide, 'lab');
+  await wide.close();
+
+  const phone = await open({ viewport: { width: 360, height: 780 }, hasTouch: true, isMobile: true, colorScheme: 'dark' });
+  const { width } = await look(phone);
+  check('lab: the page is no wider than the phone', width <= 360, width);
+  check('lab: on a phone names stay beside their figures', await namesStay(phone));
+  await shot(phone, 'phone-lab');
+  await phone.close();
+  check('lab: nothing is said in the log of the browser', said.length === 0, said);
+}
