@@ -177,7 +177,7 @@ static bool read_node(
 
 /* --- values ------------------------------------------------------------------------------------- */
 
-/* All pages of a large value; with ret_value what it is, to be freed. */
+/* All pages of a large value; with ret_value what it is, to be freed; none of an empty one. */
 static enum status walk_large(struct walk *walk, const struct node *node, uint8_t **ret_value)
 {
     uint64_t first = get64(node->value.data);
@@ -190,8 +190,8 @@ static enum status walk_large(struct walk *walk, const struct node *node, uint8_
     if (status != STATUS_OK) {
         return status;
     }
-    uint64_t count = get32(head +
-                           12); /* more than it needs, where a larger value was there before */
+    /* More than it needs, where a larger value was there before. */
+    uint64_t count = get32(head + 12);
     if (get64(head) != first || get16(head + 10) != KIND_OVERFLOW ||
         count * walk->page_bytes < HEAD_BYTES + node->value_bytes) {
         return refuse(walk, first, "is not what a value lies in");
@@ -199,7 +199,7 @@ static enum status walk_large(struct walk *walk, const struct node *node, uint8_
     for (uint64_t i = 1; i < count && status == STATUS_OK; i++) {
         status = mark(walk, first + i);
     }
-    if (status != STATUS_OK || ret_value == NULL) {
+    if (status != STATUS_OK || ret_value == NULL || node->value_bytes == 0) {
         return status;
     }
     *ret_value = memory_allocate(node->value_bytes);
