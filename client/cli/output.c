@@ -4,38 +4,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/cli/utf8.h"
 #include "client/cli/waiting.h"
 
 /* --- text --------------------------------------------------------------------------------------- */
 
-/* Length of the UTF-8 character at p, 0 if there is none. */
-static size_t utf8_length(const unsigned char *p, size_t left)
-{
-    size_t length = p[0] < 0x80   ? 1
-                    : p[0] < 0xc2 ? 0
-                    : p[0] < 0xe0 ? 2
-                    : p[0] < 0xf0 ? 3
-                    : p[0] < 0xf5 ? 4
-                                  : 0;
-    if (length == 0 || length > left) {
-        return 0;
-    }
-    for (size_t i = 1; i < length; i++) {
-        if ((p[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
-    bool surrogate = p[0] == 0xed && p[1] > 0x9f;
-    bool beyond = p[0] == 0xf4 && p[1] > 0x8f;
-    return overlong || surrogate || beyond ? 0 : length;
-}
-
 static bool is_utf8(struct edubba_bytes bytes)
 {
     const unsigned char *p = bytes.data;
+    uint32_t character = 0;
     for (size_t i = 0; i < bytes.size;) {
-        size_t length = utf8_length(p + i, bytes.size - i);
+        size_t length = utf8_read(p + i, bytes.size - i, &character);
         if (length == 0) {
             return false;
         }
@@ -51,47 +30,72 @@ static char escape_letter(unsigned char c)
     return c >= 7 && c <= 13 ? LETTERS[c - 7] : 0;
 }
 
+static void print_escaped(FILE *out, uint32_t character)
+{
+    if (character == '"' || character == '\\') {
+        fprintf(out, "\\%c", (int)character);
+    } else if (character <= 0x7f && escape_letter((unsigned char)character) != 0) {
+        fprintf(out, "\\%c", escape_letter((unsigned char)character));
+    } else {
+        fprintf(out,
+                character <= 0x7f     ? "\\x%02x"
+                : character <= 0xffff ? "\\u%04x"
+                                      : "\\U%08x",
+                character);
+    }
+}
+
 void print_quoted(FILE *out, struct edubba_bytes bytes)
 {
     const unsigned char *p = bytes.data;
 
     fputc('"', out);
     for (size_t i = 0; i < bytes.size;) {
-        size_t length = utf8_length(p + i, bytes.size - i);
-        if (length > 1) {
-            fwrite(p + i, 1, length, out);
-            i += length;
+        uint32_t character = 0;
+        size_t length = utf8_read(p + i, bytes.size - i, &character);
+        if (length == 0) {
+            fprintf(out, "\\x%02x", p[i++]);
             continue;
         }
-        unsigned char c = p[i++];
-        if (c == '"' || c == '\\') {
-            fprintf(out, "\\%c", c);
-        } else if (escape_letter(c) != 0) {
-            fprintf(out, "\\%c", escape_letter(c));
-        } else if (c < 0x20 || c >= 0x7f) {
-            fprintf(out, "\\x%02x", c);
+        if (character != '"' && character != '\\' && utf8_is_shown(character)) {
+            fwrite(p + i, 1, length, out);
         } else {
-            fputc(c, out);
+            print_escaped(out, character);
         }
+        i += length;
     }
     fputc('"', out);
 }
 
 /* --- JSON --------------------------------------------------------------------------------------- */
 
+/* Of those beyond 16 bits two halves. */
+static void print_json_escaped(FILE *out, uint32_t character)
+{
+    if (character > 0xffff) {
+        uint32_t rest = character - 0x10000;
+        fprintf(out, "\\u%04x\\u%04x", 0xd800 + (rest >> 10), 0xdc00 + (rest & 0x3ff));
+    } else {
+        fprintf(out, "\\u%04x", character);
+    }
+}
+
 static void print_json_string(FILE *out, struct edubba_bytes bytes)
 {
     const unsigned char *p = bytes.data;
 
     fputc('"', out);
-    for (size_t i = 0; i < bytes.size; i++) {
-        if (p[i] == '"' || p[i] == '\\') {
-            fprintf(out, "\\%c", p[i]);
-        } else if (p[i] < 0x20) {
-            fprintf(out, "\\u%04x", p[i]);
+    for (size_t i = 0; i < bytes.size;) {
+        uint32_t character = 0xfffd; /* a byte that is none */
+        size_t length = utf8_read(p + i, bytes.size - i, &character);
+        if (character == '"' || character == '\\') {
+            fprintf(out, "\\%c", (int)character);
+        } else if (length == 0 || !utf8_is_shown(character)) {
+            print_json_escaped(out, character);
         } else {
-            fputc(p[i], out);
+            fwrite(p + i, 1, length, out);
         }
+        i += length == 0 ? 1 : length;
     }
     fputc('"', out);
 }

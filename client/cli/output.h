@@ -9,13 +9,14 @@
 
 #include "edubba.h"
 
-/* "text" with Go's escapes, as cbt quotes values. */
+/* "text" with Go's escapes, as cbt quotes values: what does not show is escaped, also where it is UTF-8. */
 void print_quoted(FILE *out, struct edubba_bytes bytes);
 
 /* ["start", "end"), as a tablet's rows are told; of the last one the end is "...". */
 void print_range(FILE *out, struct edubba_bytes start, struct edubba_bytes end);
 
-/* A JSON string. Bytes that are no UTF-8 do not fit one: see print_json_bytes. */
+/* A JSON string; what does not show is escaped. Bytes that are no UTF-8 do not fit one, and are U+FFFD: see
+ * print_json_bytes. */
 void print_json_text(FILE *out, const char *text);
 
 /* "name":"text", or "name_base64":"..." where the bytes are no UTF-8. */

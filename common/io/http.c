@@ -153,6 +153,19 @@ const char *http_call_header(const struct http_call *call, const char *name)
     return MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, name);
 }
 
+static bool is_closing(struct http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    bool closing = server->closing;
+    pthread_mutex_unlock(&server->lock);
+    return closing;
+}
+
+bool http_call_is_awaited(const struct http_call *call)
+{
+    return !is_closing(call->server) && !http_guest_has_hung_up(call->guest);
+}
+
 static bool begin_call(struct http_server *server)
 {
     pthread_mutex_lock(&server->lock);

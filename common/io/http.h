@@ -72,6 +72,9 @@ const char *http_call_method(const struct http_call *call);
 /* Good until it is answered: "/api/v1/heat?table=7", as it was sent; and a header's value, NULL without one. */
 const char *http_call_uri(const struct http_call *call);
 const char *http_call_header(const struct http_call *call, const char *name);
+/* False: nobody waits for its answer any more, as who asked has hung up or the server closes; it must be answered all the
+ * same, but anything will do.  Any thread, until it is answered. */
+bool http_call_is_awaited(const struct http_call *call);
 /* Takes the response's body over; the call is gone. */
 void http_call_answer(struct http_call *call, struct http_response *response);
 

@@ -1,5 +1,6 @@
 #include "common/io/http_guests.h"
 
+#include <errno.h>
 #include <sys/socket.h>
 
 #include "common/base/memory.h"
@@ -71,6 +72,13 @@ struct http_guest *http_guests_enter(struct http_guests *guests, int socket)
         turn_out(guests, TAILQ_FIRST(&guests->awaited));
     }
     return guest;
+}
+
+bool http_guest_has_hung_up(const struct http_guest *guest)
+{
+    char byte = 0;
+    ssize_t there = recv(guest->socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+    return there == 0 || (there < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 void http_guests_leave(struct http_guests *guests, struct http_guest *guest)

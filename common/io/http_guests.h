@@ -45,6 +45,9 @@ void http_guests_take_answer(struct http_guests *guests, struct http_guest *gues
 /* Awaited no longer. */
 void http_guests_serve(struct http_guests *guests, struct http_guest *guest);
 
+/* Has it hung up?  Seen once all that it had sent is read.  Any thread, while its connection is there. */
+bool http_guest_has_hung_up(const struct http_guest *guest);
+
 /* Its socket is, or will be, closed. */
 void http_guests_leave(struct http_guests *guests, struct http_guest *guest);
 

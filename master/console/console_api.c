@@ -121,6 +121,10 @@ static void put_question(struct console *console,
 
 void api_take_call(struct console *console, struct http_call *call)
 {
+    if (!http_call_is_awaited(call)) { /* others wait behind it, perhaps for minutes */
+        refuse(call, STATUS_UNAVAILABLE, "nobody waits for this answer");
+        return;
+    }
     struct query query;
     struct error error = {0};
     enum status status = query_parse(http_call_uri(call), &query, &error);

@@ -66,7 +66,8 @@ static enum status check_format(struct kv *kv, struct error *ret_error)
 
 static enum status open_kv(const char *path, struct kv **ret_kv, struct error *ret_error)
 {
-    const struct kv_options options = {.map_size_bytes = MAP_BYTES, .readers_max = 8};
+    const struct kv_options options = {
+        .map_size_bytes = MAP_BYTES, .readers_max = 8, .looks_first = true};
     enum status status = kv_open(path, &options, ret_kv, ret_error);
 
     if (status == STATUS_OK) {

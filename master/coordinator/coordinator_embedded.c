@@ -169,7 +169,8 @@ static enum status open_catalog(struct embedded *embedded,
                                 const struct coordinator_identity *identity,
                                 struct error *ret_error)
 {
-    const struct kv_options options = {MAP_SIZE_BYTES, READERS_MAX};
+    const struct kv_options options = {.map_size_bytes = MAP_SIZE_BYTES,
+                                       .readers_max = READERS_MAX};
     char marker[FILE_PATH_SIZE_MAX];
 
     enum status status = file_path_join(marker, path, "CATALOG", ret_error);

@@ -142,6 +142,14 @@ static void end_column(struct heat_table *table, int64_t now_us)
     table->start_us = now_us;
 }
 
+void heat_table_skip(struct heat_table *table, int64_t from_us, int64_t to_us)
+{
+    if (table->start_us < from_us) {
+        end_column(table, from_us);
+    }
+    table->start_us = to_us;
+}
+
 /* Minutes of fine columns; they stay for a while. */
 static void make_minute(struct heat_table *table, int64_t now_us, bool ending)
 {

@@ -53,6 +53,9 @@ void heat_table_age(struct heat_table *table,
                     bool ending,
                     const struct heat_gone_to *gone);
 
+/* Of the time between nobody knows anything: what is running ends with the first, and begins anew with the second. */
+void heat_table_skip(struct heat_table *table, int64_t from_us, int64_t to_us);
+
 /* Put in where its time is; false: something is there, or no memory: the column is the caller's. */
 bool heat_table_put(struct heat_table *table, size_t layer, struct heat_column *column);
 

@@ -2,6 +2,9 @@
 
 #include "common/base/memory.h"
 
+#define PAUSE_MAX_US \
+    INT64_C(60000000) /* for so long a busy machine may keep us from looking at the clock */
+
 void heat_map_init(struct heat_map *map, uint64_t bytes_max, const struct heat_gone_to *gone)
 {
     *map = (struct heat_map){
@@ -202,6 +205,10 @@ static void look_at_clock(struct heat_map *map, int64_t now_us)
             table->start_us = table->start_us < now_us ? table->start_us : now_us;
             table->minutes_made_us = table->minutes_made_us < now_us ? table->minutes_made_us
                                                                      : now_us;
+        }
+    } else if (now_us - map->now_us > PAUSE_MAX_US) {
+        LIST_FOREACH(struct heat_table, table, &map->tables) {
+            heat_table_skip(table, map->now_us, now_us);
         }
     }
     map->now_us = now_us;

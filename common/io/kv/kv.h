@@ -32,6 +32,9 @@ struct kv_cursor;
 struct kv_options {
     uint64_t map_size_bytes; /* address space reserved; 0 = as large as the file system */
     uint32_t readers_max;    /* 0 = 1024 */
+    /* Look first whether all of it makes sense, which reads every page but those of large values: damage is then an error,
+     * STATUS_CORRUPT, and not the end of the process some time later. */
+    bool looks_first;
 };
 
 struct kv_statistics {

@@ -17,6 +17,7 @@
 #include "common/base/memory.h"
 #include "common/io/file.h"
 #include "common/io/kv/kv_lmdb_check.h"
+#include "common/io/kv/kv_lmdb_walk.h"
 
 #define READERS_DEFAULT 1024
 #define PAGE_BYTES      4096
@@ -145,6 +146,11 @@ enum status kv_open(const char *folder,
         return error_set(ret_error, STATUS_IO, "open %s/data.mdb: the folder cannot be read: %s",
                          folder, strerror(errno));
     }
+    enum status status = options->looks_first ? kv_lmdb_walk(folder, ret_error) : STATUS_OK;
+    if (status != STATUS_OK) {
+        memory_free(kv);
+        return status;
+    }
     int code = open_environment(kv, folder, options->readers_max);
     if (code != 0) {
         memory_free(kv);
@@ -153,7 +159,7 @@ enum status kv_open(const char *folder,
                                                : mdb_strerror(code));
     }
     /* LMDB syncs what is in the file, not its name. */
-    enum status status = file_sync_folder(folder, ret_error);
+    status = file_sync_folder(folder, ret_error);
     if (status != STATUS_OK) {
         mdb_env_close(kv->env);
         memory_free(kv);

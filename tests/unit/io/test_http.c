@@ -249,7 +249,9 @@ Test(http, a_call_whose_asker_has_hung_up_is_answered_all_the_same)
     cr_assert_str_eq(http_call_uri(kept_call), "/api/x?y");
     cr_assert_str_eq(http_call_header(kept_call, "X-NAME"), "value");
     cr_assert_null(http_call_header(kept_call, "Y-Name"));
+    cr_assert(http_call_is_awaited(kept_call));
     close(raw);
+    WAIT_FOR(!http_call_is_awaited(kept_call));
 
     struct http_response response = {.status = 304, .content_type = "text/plain"};
     buffer_append(&response.body, "gone", 4);
@@ -306,6 +308,9 @@ static void *answer_kept(void *context)
 {
     struct http_response response = {.status = 200, .content_type = "text/plain"};
     clock_sleep_us(100000);
+    while (http_call_is_awaited(kept_call)) { /* the server has begun to close some time */
+        clock_sleep_us(1000);
+    }
     atomic_store((atomic_bool *)context, true);
     http_call_answer(kept_call, &response);
     return NULL;

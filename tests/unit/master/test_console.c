@@ -18,6 +18,8 @@ static struct console *console;
 static _Atomic(struct question *) waiting; /* a LOCATE that nobody has answered yet */
 static atomic_bool holds;                  /* LOCATE is not answered */
 static atomic_bool refuses;
+static atomic_bool stops; /* the console's thread, where it asks for the status */
+static atomic_uint shown;
 
 /* The catalog of a test: one table, two tablets. */
 static void reply(struct question *question)
@@ -73,6 +75,10 @@ static struct event_log events;
 static void append_status(void *context, struct buffer *out)
 {
     (void)context;
+    atomic_fetch_add(&shown, 1);
+    while (atomic_load(&stops)) {
+        usleep(1000);
+    }
     buffer_append_format(out, "{\"role\":\"active\"}");
 }
 
@@ -332,6 +338,62 @@ Test(console, the_end_waits_for_calls)
     question_fail(atomic_load(&waiting), STATUS_UNAVAILABLE, "the master is stopping");
     cr_assert_eq(pthread_join(closer, NULL), 0);
     close(raw);
+    cr_assert_eq(http_server_open("127.0.0.1:0", false, &server, &error),
+                 STATUS_OK); /* for stop() */
+}
+
+/* --- many ask, and it takes its time --------------------------------------------------------------- */
+
+#define ASKERS 40
+
+/* The console's thread is at the first of them, the others wait behind it. */
+static void ask_many(int raws[ASKERS])
+{
+    atomic_store(&shown, 0);
+    atomic_store(&stops, true);
+    for (int i = 0; i < ASKERS; i++) {
+        raws[i] = ask_raw("/api/v1/cluster", "localhost", "");
+    }
+    WAIT_FOR(atomic_load(&shown) == 1);
+    usleep(300000); /* until all were handed over: nothing tells */
+}
+
+static void hang_up(const int raws[ASKERS])
+{
+    for (int i = 0; i < ASKERS; i++) {
+        close(raws[i]);
+    }
+}
+
+Test(console, for_who_has_hung_up_nothing_is_made)
+{
+    int raws[ASKERS];
+    ask_many(raws);
+    hang_up(raws);
+    atomic_store(&stops, false);
+    says("/api/v1/cluster", 200, "active");
+    cr_assert_leq(atomic_load(&shown), 2U, "the first one, and the last");
+}
+
+static void *go_on(void *context)
+{
+    (void)context;
+    usleep(300000);
+    atomic_store(&stops, false);
+    return NULL;
+}
+
+Test(console, the_end_does_not_wait_until_all_are_answered)
+{
+    struct error error = {0};
+    pthread_t later;
+    int raws[ASKERS];
+    ask_many(raws);
+    cr_assert_eq(pthread_create(&later, NULL, go_on, NULL), 0);
+    http_server_close(server);
+    cr_assert_eq(pthread_join(later, NULL), 0);
+    cr_assert_eq(atomic_load(&shown), 1U);
+    hang_up(raws);
     cr_assert_eq(http_server_open("127.0.0.1:0", false, &server, &error),
                  STATUS_OK); /* for stop() */
 }

@@ -118,6 +118,29 @@ Test(heat_map, points_that_cannot_be_are_not_believed)
     same(heat_total(1, HEAT_METRIC_READS), 200);
 }
 
+/* Or what runs would seem to have gone on for all of the hour that never was. */
+Test(heat_map, a_clock_that_is_set_ahead_stretches_nothing)
+{
+    for (int i = 0; i < 7; i++) {
+        heat_report(1, "", "", NULL, 100, 0);
+        heat_pass(1);
+    }
+    heat_now_us += 3600 * HEAT_SECOND_US;
+    for (int i = 0; i < 60; i++) {
+        heat_report(1, "", "", NULL, 100, 0);
+        heat_pass(1);
+    }
+    const struct heat_table *table = heat_map_table(&heat_map, 1);
+    for (size_t layer = 0; layer < 2; layer++) {
+        cr_assert_gt(table->layers[layer].count, 0);
+        for (size_t i = 0; i < table->layers[layer].count; i++) {
+            const struct heat_column *column = table->layers[layer].columns[i];
+            cr_assert_leq(column->end_us - column->start_us, 60 * HEAT_SECOND_US);
+        }
+    }
+    cr_assert_gt(table->start_us, heat_now_us - 6 * HEAT_SECOND_US);
+}
+
 Test(heat_map, a_clock_that_is_set_back_drops_what_is_to_come)
 {
     heat_report(1, "", "", NULL, 100, 0);
