@@ -170,7 +170,7 @@ static void take_one(struct load_details *details,
         return;
     }
     static const struct load_figures none;
-    bool goes_on = old != NULL && old->server == source->server;
+    bool goes_on = old != NULL && !old->inherited && old->server == source->server;
     bool is_known = old != NULL && fading(source->now_us - old->heard_us) > 0;
     double factor = goes_on ? fading(source->now_us - old->heard_us) : 0;
     entry->tablet = load->tablet;

@@ -308,11 +308,16 @@ static void say_balanced(struct advising *advising)
                              "rows of the table's one tablet%s.",
                              points >= LOAD_POINTS_MAX / 4 ? ", and can be parted by splits" : "");
     } else {
+        bool uneven = most >= ADVICE_UNEVEN_PERMILLE &&
+                      most >= ADVICE_UNEVEN_TIMES * 1000 / table->all_count;
         buffer_append_format(
-            &text,
-            "Nothing is to be said against the keys: of %llu tablets the busiest takes "
-            "%u %% of %s.",
-            (unsigned long long)table->all_count, most / 10, advice_load_name(advising->all));
+            &text, "%s: of %llu tablets the busiest takes %u %% of %s.%s",
+            uneven ? "No fault of the keys can be told, but they are used unevenly"
+                   : "Nothing is to be said against the keys",
+            (unsigned long long)table->all_count, most / 10, advice_load_name(advising->all),
+            uneven ? "  If it stays so, look at its rows (ebt hot-keys), and at what splits and "
+                     "moves have come to (ebt events)."
+                   : "");
     }
     (void)advice_add(advising, ADVICE_BALANCED, most, &text);
 }

@@ -41,7 +41,9 @@
 #define ADVICE_PRESSURE_PERMILLE  600
 #define ADVICE_MOST_PERMILLE      800 /* of the load: is that on few tablets? */
 #define ADVICE_ONE_PERMILLE       600 /* of the load: on one of several? */
-#define ADVICE_FEW_ONE_OF         8   /* few: at most one of so many, or one of several */
+#define ADVICE_UNEVEN_PERMILLE    300 /* of the load on one, and so many times its part: not even */
+#define ADVICE_UNEVEN_TIMES       3
+#define ADVICE_FEW_ONE_OF         8 /* few: at most one of so many, or one of several */
 #define ADVICE_SEVERAL            4
 #define ADVICE_NEARLY_PERMILLE    950 /* of the load on one of fewer */
 #define ADVICE_ROW_BYTES          (1024 * 1024)

@@ -126,7 +126,8 @@ Test(advice, an_even_load_is_balanced)
     struct advise_response response = ask(8);
     cr_assert_eq(response.finding_count, 1);
     cr_assert_eq(response.findings[0].kind, ADVICE_BALANCED);
-    cr_assert(says(response.findings[0].text, "of 8 tablets the busiest takes 12 %"));
+    cr_assert(says(response.findings[0].text,
+                   "Nothing is to be said against the keys: of 8 tablets the busiest takes 12 %"));
     cr_assert_eq(response.operations_per_second, 8 * 4200);
     cr_assert(response.tablet_count == 8 && response.busy_count == 8);
     cr_assert_eq(response.observations, 8000);
@@ -450,8 +451,9 @@ Test(advice, one_tablet_of_several_that_takes_most_is_a_narrow_range)
     cr_assert(finding.kind == ADVICE_NARROW_RANGE && finding.tablet == 6);
     cr_assert(says(finding.text, "66 % of writes hit 1 of the table's 6 tablets (6)"));
     tablets[5].figures.writes = 3200;
-    cr_assert_eq(ask(6).findings[0].kind, ADVICE_BALANCED,
-                 "half is what keys that are popular by Zipf may have");
+    finding = ask(6).findings[0];
+    cr_assert_eq(finding.kind, ADVICE_BALANCED, "half is what keys popular by Zipf may have");
+    cr_assert(says(finding.text, "unevenly: of 6 tablets the busiest takes 50 % of writes"));
 }
 
 Test(advice, one_tablet_of_two_that_takes_all_is_a_narrow_range)

@@ -147,6 +147,25 @@ Test(load_details, go_with_the_tablet_and_with_age)
     cr_assert_null(load_details_find(&details, 200));
 }
 
+/* What a part was taken to have from its parent's samples is a guess, which its own first report puts right: an
+ * appended tablet's load goes on in its last part, and not in that where most samples are. */
+Test(load_details, a_part_is_what_it_tells_itself_from_then_on)
+{
+    const struct row_range last = {bytes_of_text("1009"), bytes_of_text("101")};
+    report(1, 0, 100, "1009x", 90);
+    report(1, 1, 100, "1009x", 90);
+    load_details_inherit(&details, 100, 1009, &last);
+    load_details_drop(&details, 100);
+    const struct load_entry_detail *part = load_details_find(&details, 1009);
+    cr_assert(part->inherited && part->elapsed_ns > SECOND_NS);
+    report(1, 2, 1009, "1009y", 90);
+    part = load_details_find(&details, 1009);
+    cr_assert(!part->inherited && part->since_us == 1000 * SECOND_US);
+    cr_assert(part->figures.writes == 90 && part->elapsed_ns == SECOND_NS);
+    report(1, 3, 1009, "1009y", 90);
+    cr_assert_gt(load_details_find(&details, 1009)->elapsed_ns, SECOND_NS, "it goes on from there");
+}
+
 /* Of the parts of tablet 100, which was told of at "100" and at "100b", 4 and 6 of ten. */
 Test(load_details, go_over_to_what_a_split_makes)
 {
