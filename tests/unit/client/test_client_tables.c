@@ -1,4 +1,5 @@
 /* libedubba on ranges and tablets, filters and rules, with and without memory. */
+#include "client/include/edubba_gather.h"
 #include "tests/support/client_session.h"
 
 /* --- ranges and tablets ----------------------------------------------------------------------- */
@@ -239,4 +240,18 @@ Test(client, codes_have_names)
     cr_assert_str_eq(edubba_code_name(EDUBBA_OK), "OK");
     cr_assert_str_eq(edubba_code_name(EDUBBA_NOT_FOUND), "NOT_FOUND");
     cr_assert_str_eq(edubba_code_name((enum edubba_code)99), "UNKNOWN");
+}
+
+/* It waits for what this very thread has gathered: nobody else would start it. */
+Test(client, a_thread_that_gathers_may_drop_rows, .timeout = 120)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
+    edubba_thread_gathers(true);
+    cr_assert_eq(edubba_drop_row_range(session.table, EDUBBA_NOTHING, EDUBBA_NOTHING, &error),
+                 EDUBBA_OK, "%s", error.text);
+    edubba_thread_gathers(false);
+    cr_assert_eq(sum_of(&session, 1), 0);
+    close_session(&session);
 }
