@@ -6,6 +6,7 @@
  * was not listed before: what comes of a split or of a merge is another tablet.
  */
 #include "client/admin/tablets.h"
+#include "client/include/edubba_gather.h"
 #include "client/operations/convert.h"
 #include "client/operations/submission.h"
 #include "client/routing/table.h"
@@ -119,6 +120,7 @@ static enum status drop_from(struct drop *drop,
 
 static void wait_for_all(struct drop *drop)
 {
+    edubba_client_go(drop->table->client); /* where this thread gathers */
     pthread_mutex_lock(&drop->lock);
     while (drop->left > 0) {
         pthread_cond_wait(&drop->done, &drop->lock);

@@ -47,6 +47,10 @@
  * may submit, and must not block (on a lock that is held for long, a disk, another completion) or
  * call the blocking functions, for nothing of the client goes on meanwhile.
  *
+ * FORK.  A child that fork() has made has none of the client's threads: until it calls exec() it must
+ * not touch what was opened before, and where a client has ever been opened it can open none.  So fork
+ * first, then open.
+ *
  * MEMORY.  What is passed in is copied before the call returns, unless said otherwise.  Bytes
  * handed to a completion live for the call.  What a function returns to be freed says how.
  * Free with the named function only; every free function accepts NULL.
@@ -125,11 +129,14 @@ struct edubba_options {
     /* Up to 16 addresses, comma-separated: "tcp://127.0.0.1:7400".  Tablet servers may stand behind
      * the masters: while no master answers, these tell where tables are. */
     const char *masters;
-    const char *agent;      /* your program, for the servers' logs; NULL = "libedubba" */
+    /* Your program, for the servers' logs, in up to 256 bytes; NULL = "libedubba" and its version. */
+    const char *agent;
+    /* Of these, and of connections, 0 is what EDUBBA_OPTIONS_DEFAULT has. */
     uint32_t deadline_ms;   /* of a call that has none of its own */
     uint32_t in_flight_max; /* operations and entries not completed; submitting waits above */
     uint64_t in_flight_bytes_max;
-    uint32_t messages_per_lane; /* on their way over one connection at once; of full ones: x 4 */
+    /* On their way over one connection at once, up to 1 024; of full ones four times as many. */
+    uint32_t messages_per_lane;
     /* Connections to one server for reads, and as many for writes: 1 to 1 024.  Operations take
      * turns on them, so more of them means smaller batches: for a network that is slow on one
      * connection, or to behave like many small clients. */
@@ -151,7 +158,8 @@ struct edubba_options {
 
 /* Waits until a master, or else a tablet server, answers, or deadline_ms or unreachable_ms is over.
  * Errors: EDUBBA_UNAVAILABLE (names the addresses tried), EDUBBA_INVALID_ARGUMENT (what is no
- * address), EDUBBA_FAILED_PRECONDITION (versions do not match). */
+ * address, or above a limit), EDUBBA_UNIMPLEMENTED (tls+tcp://), EDUBBA_FAILED_PRECONDITION (versions
+ * do not match; in a process that was forked from one that had opened a client). */
 enum edubba_code edubba_client_open(const struct edubba_options *options,
                                     struct edubba_client **client,
                                     struct edubba_error *error);
@@ -479,8 +487,8 @@ struct edubba_scan_options {
     const struct edubba_filter *filter; /* copied */
     uint64_t rows_limit;                /* 0 = none */
     bool reversed;
-    uint32_t deadline_ms;  /* between two rows; 0 = the client's */
-    uint64_t buffer_bytes; /* read ahead; 0 = 4 MiB */
+    uint32_t deadline_ms;  /* without a word of how far it is; 0 = the client's */
+    uint64_t buffer_bytes; /* read ahead; 0 = 4 MiB, and servers send no more ahead than that */
     bool tells_progress;   /* on_ready also comes for what edubba_scan_progress() tells */
 };
 
@@ -527,9 +535,10 @@ void edubba_scan_statistics(const struct edubba_scan *scan,
 /* May be called at any time: the servers stop reading. */
 void edubba_scan_close(struct edubba_scan *scan);
 
-/* Scan [prefix#start, prefix#end) under each of salt_count salts (edubba_keys.h) in parallel and
- * give the rows merged, in the order of their keys without the salt field.  Ranges of options are
- * keys without salt. */
+/* Scan [prefix#start, prefix#end) under each of salt_count salts (edubba_keys.h; 1 to 65 536) in
+ * parallel and give the rows merged, in the order of their keys without the salt field.  Keys and
+ * ranges of options are without salt.  buffer_bytes is divided among the salts, but each reads 64 KiB
+ * ahead at least. */
 enum edubba_code edubba_scan_open_salted(struct edubba_table *table,
                                          const struct edubba_scan_options *options,
                                          uint32_t salt_count,

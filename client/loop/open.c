@@ -1,5 +1,6 @@
 /* Opening and closing a client, and waiting for what it does. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "client/operations/admission.h"
 #include "client/routing/request.h"
@@ -15,7 +16,9 @@
 #define IN_FLIGHT_DEFAULT         16384
 #define IN_FLIGHT_BYTES_DEFAULT   (UINT64_C(256) << 20)
 #define MESSAGES_PER_LANE_DEFAULT 4
+#define MESSAGES_PER_LANE_MAX     1024
 #define CONNECTIONS_MAX           1024
+#define AGENT_BYTES_MAX           256 /* a handshake has room for some 4 000 */
 
 static void on_settled(void *context)
 {
@@ -108,6 +111,28 @@ static const char *masters_of(const struct edubba_options *options)
     return masters != NULL && masters[0] != '\0' ? masters : MASTERS_DEFAULT;
 }
 
+/* What the wire, or a product of two of them, has no room for. */
+static enum status check_options(const struct edubba_client *client, struct edubba_error *error)
+{
+    size_t agent_bytes = strlen(client->agent);
+    if (client->connections > CONNECTIONS_MAX) {
+        (void)client_error(error, STATUS_INVALID_ARGUMENT, "%u connections: at most %d",
+                           client->connections, CONNECTIONS_MAX);
+        return STATUS_INVALID_ARGUMENT;
+    }
+    if (client->messages_per_lane > MESSAGES_PER_LANE_MAX) {
+        (void)client_error(error, STATUS_INVALID_ARGUMENT, "%u messages per lane: at most %d",
+                           client->messages_per_lane, MESSAGES_PER_LANE_MAX);
+        return STATUS_INVALID_ARGUMENT;
+    }
+    if (agent_bytes > AGENT_BYTES_MAX) {
+        (void)client_error(error, STATUS_INVALID_ARGUMENT, "agent of %zu bytes: at most %d",
+                           agent_bytes, AGENT_BYTES_MAX);
+        return STATUS_INVALID_ARGUMENT;
+    }
+    return STATUS_OK;
+}
+
 static enum status take_options(struct edubba_client *client,
                                 const struct edubba_options *options,
                                 struct edubba_error *error)
@@ -129,12 +154,23 @@ static enum status take_options(struct edubba_client *client,
         (void)client_no_memory(error);
         return STATUS_NO_MEMORY;
     }
-    if (client->connections > CONNECTIONS_MAX) {
-        (void)client_error(error, STATUS_INVALID_ARGUMENT, "%u connections: at most %d",
-                           client->connections, CONNECTIONS_MAX);
-        return STATUS_INVALID_ARGUMENT;
+    enum status status = check_options(client, error);
+    return status == STATUS_OK ? read_masters(client, error) : status;
+}
+
+/* nng's threads are not in a child that fork() has made, and it ends the process that asks for them. */
+static enum status check_process(struct edubba_error *error)
+{
+    static _Atomic pid_t first_process;
+    pid_t nobody = 0;
+    pid_t own = getpid();
+    if (!atomic_compare_exchange_strong(&first_process, &nobody, own) && nobody != own) {
+        (void)client_error(error, STATUS_FAILED_PRECONDITION,
+                           "process %d was forked from one that had opened a client: fork first",
+                           (int)own);
+        return STATUS_FAILED_PRECONDITION;
     }
-    return read_masters(client, error);
+    return STATUS_OK;
 }
 
 /* Connections tell until they are closed, so the loop's inbox goes after them. */
@@ -256,11 +292,15 @@ enum edubba_code client_open_unreached(const struct edubba_options *options,
                                        struct edubba_error *error)
 {
     static const struct edubba_options defaults = EDUBBA_OPTIONS_DEFAULT;
+    enum status status = check_process(error);
+    if (status != STATUS_OK) {
+        return client_code(status);
+    }
     struct edubba_client *client = client_make();
     if (client == NULL) {
         return client_no_memory(error);
     }
-    enum status status = take_options(client, options != NULL ? options : &defaults, error);
+    status = take_options(client, options != NULL ? options : &defaults, error);
     if (status == STATUS_OK) {
         status = loop_start(&client->loop, client, on_settled);
         if (status != STATUS_OK) {

@@ -53,6 +53,13 @@ enum status bundle_set_process(struct bundle *bundle,
     return STATUS_OK;
 }
 
+uint8_t *bundle_encoded(struct bundle *bundle, uint32_t row, size_t *ret_key_end)
+{
+    const struct row_place *place = &bundle->rows.places[row];
+    *ret_key_end = (size_t)place->key_offset + place->key_size;
+    return bundle->rows.encoded.data + place->begin;
+}
+
 static void hold(struct bundle *bundle)
 {
     bundle->holds++;
@@ -116,9 +123,27 @@ static struct bundle_part *part_of(struct parcel *parcel)
     return LIST_ELEMENT(parcel, struct bundle_part, parcel);
 }
 
+/* As of a submission: in the clock of the server to which they go. */
+static void tell_times(struct bundle_part *part)
+{
+    struct bundle *bundle = part->bundle;
+    int64_t begun_ns = bundle->deadline_ns - bundle->deadline_ms * NS_PER_MS;
+    int64_t first_attempt_us = submission_first_attempt_us(bundle->client, begun_ns);
+    for (uint32_t i = 0; i < part->slice.count; i++) {
+        size_t key_end = 0;
+        uint8_t *encoded = bundle_encoded(bundle, row_slice_row(&bundle->rows, &part->slice, i),
+                                          &key_end);
+        operation_set_first_attempt(encoded, key_end, first_attempt_us);
+    }
+    part->is_timed = true;
+}
+
 static void part_write(struct parcel *parcel, struct buffer *out)
 {
-    const struct bundle_part *part = part_of(parcel);
+    struct bundle_part *part = part_of(parcel);
+    if (!part->is_timed) {
+        tell_times(part);
+    }
     row_table_write(&part->bundle->rows, &part->slice, out);
 }
 

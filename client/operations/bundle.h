@@ -37,6 +37,7 @@ struct bundle_part {
     struct row_slice slice;
     uint32_t left;  /* rows still TOGETHER: not answered */
     uint32_t again; /* rows that are AGAIN */
+    bool is_timed;  /* the times of their first attempts are told as they stay: it was sent */
     struct retry retry;
     struct timer timer; /* of the pause before the next attempt */
     char *trouble;      /* why that is needed; NULL = it is not, or no memory */
@@ -78,6 +79,9 @@ enum status bundle_set_process(struct bundle *bundle,
                                size_t capacity,
                                uint32_t row,
                                uint64_t process);
+
+/* The row's operation, and where in it the key ends. */
+uint8_t *bundle_encoded(struct bundle *bundle, uint32_t row, size_t *ret_key_end);
 
 /* A row that went on alone has ended. */
 void bundle_end_row(struct bundle *bundle, uint32_t row, enum edubba_code code, struct bytes text);

@@ -251,9 +251,22 @@ static struct submission *submission_of(struct parcel *parcel)
     return LIST_ELEMENT(parcel, struct submission, parcel);
 }
 
+/* Until now nobody has seen it, and the server to which it goes has told its clock. */
+static void tell_time(struct submission *submission)
+{
+    int64_t begun_ns = submission->deadline_ns - submission->deadline_ms * NS_PER_MS;
+    operation_set_first_attempt(submission->encoded, submission->key_end,
+                                submission_first_attempt_us(submission->client, begun_ns));
+    submission->is_timed = true;
+}
+
 static void parcel_write(struct parcel *parcel, struct buffer *out)
 {
-    buffer_append_bytes(out, submission_of(parcel)->encoded);
+    struct submission *submission = submission_of(parcel);
+    if (!submission->is_timed) {
+        tell_time(submission);
+    }
+    buffer_append(out, submission->encoded, submission->parcel.size_bytes);
 }
 
 static void parcel_on_end(struct parcel *parcel, const struct operation_result *result)
@@ -290,9 +303,9 @@ uint32_t submission_deadline_ms(const struct edubba_client *client, uint32_t ask
     return deadline_ms < DEADLINE_MAX_MS ? deadline_ms : DEADLINE_MAX_MS;
 }
 
-int64_t submission_first_attempt_us(struct edubba_client *client, int64_t now_ns)
+int64_t submission_first_attempt_us(struct edubba_client *client, int64_t begun_ns)
 {
-    return now_ns / 1000 + atomic_load(&client->server_clock_offset_us);
+    return begun_ns / 1000 + atomic_load(&client->server_clock_offset_us);
 }
 
 /* What every submission has; bytes, row and deadline are set. */
@@ -301,7 +314,6 @@ static void init(struct submission *submission, struct edubba_client *client)
     submission->client = client;
     submission->parcel.kind = &PARCEL;
     submission->parcel.count = 1;
-    submission->parcel.size_bytes = submission->encoded.size_bytes;
     submission->parcel.deadline_ns = submission->deadline_ns;
     submission->timer.run = on_timer;
     submission->waiter.row = submission->row;
@@ -325,13 +337,15 @@ struct submission *submission_of_row(struct bundle *bundle,
     submission->kind = OPERATION_MUTATE;
     submission->table = bundle->table;
     submission->row = row_table_key(&bundle->rows, row);
-    submission->encoded = row_table_encoded(&bundle->rows, row);
+    submission->encoded = bundle_encoded(bundle, row, &submission->key_end);
+    submission->parcel.size_bytes = row_table_encoded(&bundle->rows, row).size_bytes;
     submission->deadline_ms = bundle->deadline_ms;
     submission->deadline_ns = bundle->deadline_ns;
     submission->address = address;
     init(submission, client);
     submission->parcel.was_sent = was_sent;
     submission->parcel.process = bundle_process(bundle, row);
+    submission->is_timed = was_sent || submission->parcel.process != 0;
     loop_set_timer(&client->loop, &submission->timer, submission->deadline_ns);
     return submission;
 }
@@ -339,7 +353,7 @@ struct submission *submission_of_row(struct bundle *bundle,
 static struct submission *make(const struct operation *operation)
 {
     struct buffer encoded = BUFFER_INIT;
-    (void)operation_encode(operation, &encoded);
+    size_t key_offset = operation_encode(operation, &encoded);
     struct submission *submission = NULL;
     if (!encoded.failed) {
         submission = memory_allocate(sizeof *submission + encoded.size_bytes +
@@ -352,7 +366,9 @@ static struct submission *make(const struct operation *operation)
         if (operation->row.size_bytes > 0) {
             memcpy(row, operation->row.data, operation->row.size_bytes);
         }
-        submission->encoded = bytes_of(submission->memory, encoded.size_bytes);
+        submission->encoded = submission->memory;
+        submission->parcel.size_bytes = encoded.size_bytes;
+        submission->key_end = key_offset + operation->row.size_bytes;
         submission->row = bytes_of(row, operation->row.size_bytes);
         submission->kind = operation->kind;
         submission->table = operation->table;
@@ -390,7 +406,7 @@ enum status submission_start(struct edubba_client *client,
         admission_leave(client, &admission);
         return client_status_no_memory(ret_error);
     }
-    status = convert_check_size(submission->encoded.size_bytes, ret_error);
+    status = convert_check_size(submission->parcel.size_bytes, ret_error);
     if (status != STATUS_OK) {
         memory_free(submission);
         admission_leave(client, &admission);
@@ -403,7 +419,8 @@ enum status submission_start(struct edubba_client *client,
     submission->task.run = run_start;
     init(submission, client);
     submission->parcel.process = identity != NULL ? identity->client : 0;
-    admission_add_bytes(client, &admission, submission->encoded.size_bytes);
+    submission->is_timed = !wants_identity; /* a caller's is as he says */
+    admission_add_bytes(client, &admission, submission->parcel.size_bytes);
     submission->admission = admission;
     if (client_thread_gathers()) {
         loop_post_quietly(&client->loop, &submission->task);

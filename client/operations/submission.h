@@ -11,7 +11,9 @@
  *                         (ended)    also from anywhere, when the deadline has passed
  *
  * It is encoded once, at submit, with its identity; every attempt sends the same bytes.  So the
- * caller's memory is free after submit, and a retry is recognised as one.
+ * caller's memory is free after submit, and a retry is recognised as one.  The one thing that is not
+ * known at submit is the clock of the server that will judge it: the time of the first attempt is told
+ * in that when it is sent for the first time, and stays.
  *
  * Invariants:
  *   (1) The completion is called, or the bundle told, exactly once.
@@ -45,6 +47,8 @@ struct submission {
     uint32_t address; /* of the last attempt; LOCATION_NOT_SERVED = none, or it found no server */
     int64_t deadline_ns;
     bool is_paused;
+    bool is_timed;  /* the time of its first attempt is told as it stays */
+    size_t key_end; /* in encoded */
     struct retry retry;
     struct timer timer;
     struct route_waiter waiter; /* while it is being located */
@@ -52,7 +56,7 @@ struct submission {
     void *context;
     char *trouble; /* what the last attempt met; NULL = nothing */
     struct bytes row;
-    struct bytes encoded; /* as operation_encode wrote it */
+    uint8_t *encoded; /* as operation_encode wrote it: parcel.size_bytes of them */
     uint8_t memory[];
 };
 
@@ -92,7 +96,7 @@ void submission_say_expired(const struct edubba_client *client,
                             const char *trouble,
                             struct error *ret_error);
 
-/* The moment of a first attempt that begins now, in a server's clock. */
-int64_t submission_first_attempt_us(struct edubba_client *client, int64_t now_ns);
+/* The moment of a first attempt that began then, in a server's clock, as far as one is known. */
+int64_t submission_first_attempt_us(struct edubba_client *client, int64_t begun_ns);
 
 #endif /* CLIENT_OPERATIONS_SUBMISSION_H */

@@ -1,6 +1,7 @@
 /* The caller's side of scans. */
 #include "client/scan/scan.h"
 
+#include "client/include/edubba_gather.h"
 #include "client/operations/convert.h"
 #include "client/operations/filter_copy.h"
 #include "client/scan/row.h"
@@ -130,6 +131,9 @@ static enum edubba_code plain_next(struct edubba_scan *scan,
     struct outcome outcome = {.status = STATUS_OK};
     if (client_check_may_block(plain(scan)->client, error) != EDUBBA_OK) {
         return EDUBBA_FAILED_PRECONDITION;
+    }
+    if (client_thread_gathers()) {
+        edubba_client_go(plain(scan)->client); /* what it gathered does not wait for a row */
     }
     take_next(plain(scan), true, NULL, NULL, &outcome);
     return hand_out(plain(scan), &outcome, row, error);

@@ -5,6 +5,11 @@
 #define OPERATION_WIRE_BYTES_MIN 3 /* array, kind, table */
 #define RESULT_WIRE_BYTES_MIN    3 /* array, index, status */
 
+/* MessagePack's first bytes of numbers: 8, 16, 32 and 64 bits follow, and 64 with a sign. */
+#define NUMBER_8_BITS         0xcc
+#define NUMBER_64_BITS        0xcf
+#define NUMBER_64_BITS_SIGNED 0xd3
+
 /* How many fields an operation has: kind, table, row; identity; what the kind needs. */
 static size_t operation_fields(enum operation_kind kind)
 {
@@ -58,6 +63,25 @@ size_t operation_encode(const struct operation *operation, struct buffer *out)
     }
     write_operation_fields(out, operation);
     return key_begin - begin; /* without memory it means nothing */
+}
+
+/* Of a number that is not negative, by its first byte. */
+static size_t number_bytes(uint8_t first)
+{
+    return first >= NUMBER_8_BITS && first <= NUMBER_64_BITS
+               ? 1 + ((size_t)1 << (first - NUMBER_8_BITS))
+               : 1;
+}
+
+void operation_set_first_attempt(uint8_t *encoded, size_t key_end, int64_t first_attempt_us)
+{
+    uint8_t *at = encoded + key_end + number_bytes(encoded[key_end]);
+    bool is_whole = *at == NUMBER_64_BITS || *at == NUMBER_64_BITS_SIGNED;
+    if (is_whole && first_attempt_us > UINT32_MAX) {
+        for (unsigned i = 0; i < 8; i++) {
+            at[1 + i] = (uint8_t)((uint64_t)first_attempt_us >> (56 - 8 * i));
+        }
+    }
 }
 
 void operations_request_begin(uint64_t client,

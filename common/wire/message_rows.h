@@ -158,6 +158,11 @@ void operations_request_begin(uint64_t client,
 /* Returns where, in what it appended, the bytes of the row's key begin. */
 size_t operation_encode(const struct operation *operation, struct buffer *out);
 
+/* Tell another time of the first attempt in what operation_encode() wrote of a write, whose row's key
+ * ends key_end bytes behind its beginning.  Times that take fewer than 9 bytes (the first hour of
+ * 1970, and before) are left, and not taken: what is written keeps its size. */
+void operation_set_first_attempt(uint8_t *encoded, size_t key_end, int64_t first_attempt_us);
+
 enum status operations_request_decode(struct bytes in,
                                       struct arena *arena,
                                       struct operations_request *ret_request,

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The machine's clock is set by an hour, back by an hour, ahead by 100 days, for some seconds each,
 # while rows are written: none is refused, none is lost, none is erased by a rule on age; and a
-# server that is killed and started while its clock is wrong loses nothing either.
+# server that is killed and started while its clock is wrong loses nothing either.  Nor does a
+# master's clock matter to who writes.
 [[ -n ${1:-} ]] && BUILD=$(cd "$1" && pwd)
 source "$(dirname "$0")/cluster.sh"
 ROWS=40
@@ -66,5 +67,18 @@ start_wrong || exit 1
 join
 hold "started with the right clock" 3 0
 same "cells of all rows, after starts" "$(cells)" $((2 * written))
+
+# The master's clock alone is wrong: new clients hear of it first, and no write of theirs is judged by it.
+master_wrong() {
+    set_clock "$1"
+    stop_soft master || bad "the master does not end well"
+    EDUBBA_TEST_CLOCK=$CLOCK LD_PRELOAD=$BUILD/tests/cluster/set_clock.so start_master || exit 1
+    join
+    for _ in 1 2 3; do put "of a new client, $2" "row$((++written))"; done
+}
+stop_soft server1 || bad "the server does not end well"
+start_server 1 || exit 1
+master_wrong $HOUR "the master an hour ahead"
+master_wrong -$HOUR "the master an hour behind"
 if stop_soft server1; then ok; else bad "the server does not end well"; fi
 finish

@@ -140,8 +140,14 @@ static inline void fake_release(struct fake_cluster *cluster)
 
 static inline int64_t fake_now_us(void *context)
 {
-    (void)context;
-    return clock_wall_us() + FAKE_CLOCK_SHIFT_US;
+    const struct fake_server *server = context;
+    int64_t ahead_us = 0;
+    if (server->index == 0) {
+        pthread_mutex_lock(&server->cluster->lock);
+        ahead_us = server->cluster->master_ahead_us;
+        pthread_mutex_unlock(&server->cluster->lock);
+    }
+    return clock_wall_us() + FAKE_CLOCK_SHIFT_US + ahead_us;
 }
 
 static inline void fake_listen(struct fake_cluster *cluster, int index)

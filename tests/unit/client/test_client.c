@@ -3,6 +3,7 @@
  */
 #include <arpa/inet.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client/include/edubba_gather.h"
@@ -85,6 +86,51 @@ Test(client, a_bad_address_is_told_at_once)
                  error.text);
     options.masters = " , ";
     cr_assert_eq(edubba_client_open(&options, &client, &error), EDUBBA_INVALID_ARGUMENT);
+}
+
+/* The agent travels in the handshake, which has room for so much. */
+Test(client, what_is_above_a_limit_of_the_options_is_told_at_once)
+{
+    struct fake_cluster *fake = fake_cluster_start();
+    const struct edubba_options defaults = default_options(fake);
+    struct edubba_options options = defaults;
+    struct edubba_client *client;
+    struct edubba_error error;
+    char agent[5001];
+    memset(agent, 'a', sizeof agent);
+    agent[5000] = '\0';
+    options.agent = agent;
+    cr_assert_eq(edubba_client_open(&options, &client, &error), EDUBBA_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text, "agent of 5000 bytes: at most 256");
+    agent[256] = '\0';
+    cr_assert_eq(edubba_client_open(&options, &client, &error), EDUBBA_OK, "%s", error.text);
+    edubba_client_close(client);
+    options = defaults;
+    options.messages_per_lane = UINT32_C(1) << 30;
+    cr_assert_eq(edubba_client_open(&options, &client, &error), EDUBBA_INVALID_ARGUMENT);
+    options.messages_per_lane = 1024;
+    options.connections = 1025;
+    cr_assert_eq(edubba_client_open(&options, &client, &error), EDUBBA_INVALID_ARGUMENT);
+    options.connections = 1024;
+    cr_assert_eq(edubba_client_open(&options, &client, &error), EDUBBA_OK, "%s", error.text);
+    edubba_client_close(client);
+    fake_cluster_stop(fake);
+}
+
+Test(client, a_child_of_a_process_that_has_opened_one_is_told_that_it_cannot)
+{
+    struct session session = open_session();
+    pid_t child = fork();
+    if (child == 0) {
+        struct edubba_options options = default_options(session.fake);
+        struct edubba_client *client;
+        _exit(edubba_client_open(&options, &client, NULL));
+    }
+    int ended = 0;
+    cr_assert_eq(waitpid(child, &ended, 0), child);
+    cr_assert(WIFEXITED(ended), "%x", (unsigned)ended);
+    cr_assert_eq(WEXITSTATUS(ended), EDUBBA_FAILED_PRECONDITION);
+    close_session(&session);
 }
 
 /* Nothing listens at any of them. */

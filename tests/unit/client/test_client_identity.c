@@ -1,4 +1,4 @@
-/* Identities that the caller gives: what it is asked for twice is done once. */
+/* Identities: what the caller is asked for twice is done once; and whose clock they are told in. */
 #include "tests/support/client_session.h"
 
 #define GUEST UINT64_C(0x6775657374)
@@ -108,4 +108,35 @@ Test(client_identity, entries_of_one_call_may_bring_theirs)
     cr_assert_eq(outcomes[2].code, EDUBBA_INVALID_ARGUMENT);
     cr_assert_not_null(strstr(outcomes[2].text, "2: an identity's"), "%s", outcomes[2].text);
     close_session(&session);
+}
+
+/* What a client knows of time when it submits for the first time is the master's clock.  It is told in
+ * that of the server to which it goes, or it would be refused: the fake cluster looks at it. */
+static void write_at_once(int64_t master_ahead_us)
+{
+    struct fake_cluster *fake = fake_cluster_start();
+    fake->master_ahead_us = master_ahead_us;
+    struct edubba_options options = default_options(fake);
+    struct session session = open_with(fake, &options);
+    struct edubba_error error;
+    struct edubba_mutation one = edubba_add_int64("sum", EDUBBA_TEXT("n"), 0, 1);
+    struct edubba_entry entries[] = {
+        {EDUBBA_TEXT("row00001"), &one, 1, NULL},
+        {EDUBBA_TEXT("row00002"), &one, 1, NULL},
+    };
+    SET(session, drops_before_left, 1);
+    submit_add(&session, 3, 1, &outcomes[0]);
+    cr_assert_eq(edubba_submit_rows(session.table, entries, 2, 0, on_rows, &outcomes[1], &error),
+                 EDUBBA_OK);
+    edubba_drain(session.client);
+    cr_assert_eq(outcomes[0].code, EDUBBA_OK, "%s", outcomes[0].text);
+    cr_assert_eq(outcomes[1].code, EDUBBA_OK, "%s", outcomes[1].text);
+    cr_assert_eq(sum_of(&session, 1) + sum_of(&session, 2) + sum_of(&session, 3), 3);
+    close_session(&session);
+}
+
+Test(client_identity, a_first_attempt_is_told_in_the_clock_of_its_server)
+{
+    write_at_once(INT64_C(3600000000));
+    write_at_once(-INT64_C(3600000000));
 }

@@ -1,6 +1,7 @@
 /* Scans of libedubba over a fake cluster: order, limits, splits and lost connections on the way. */
 #include <limits.h>
 
+#include "client/include/edubba_gather.h"
 #include "client/include/edubba_keys.h"
 #include "tests/support/client_session.h"
 
@@ -275,6 +276,41 @@ Test(client, a_scan_that_hears_nothing_ends_by_its_deadline)
     cr_assert_not_null(strstr(error.text, "no row within 3000 ms waiting for "), "%s", error.text);
     cr_assert_not_null(strstr(error.text, session.fake->servers[1].address), "%s", error.text);
     edubba_scan_close(scan);
+    close_session(&session);
+}
+
+/* Was what this thread had gathered done when its scan gave up? */
+static bool goes_while_a_scan_waits(struct session *session)
+{
+    struct edubba_scan_options options = {.deadline_ms = 300};
+    struct outcome outcome = {0};
+    int scans = GET(*session, scans);
+    struct edubba_scan *scan = NULL;
+    struct edubba_error error;
+    const struct edubba_row *row = NULL;
+    cr_assert_eq(edubba_scan_open(session->table, &options, &scan, &error), EDUBBA_OK);
+    wait_until(session->fake, &session->fake->scans, scans + 1);
+    edubba_thread_gathers(true);
+    submit_add(session, 3, 1, &outcome);
+    cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_DEADLINE_EXCEEDED);
+    bool is_done = atomic_load(&outcome.completions) == 1;
+    edubba_thread_gathers(false);
+    edubba_scan_close(scan);
+    edubba_drain(session->client);
+    return is_done;
+}
+
+/* Some would be lucky: the loop wakes for something else.  And the machine may stand still. */
+Test(client, what_a_thread_gathers_goes_when_it_waits_for_a_row)
+{
+    struct session session = open_filled(10);
+    int times = 0;
+    (void)sum_of(&session, 3); /* it is known where that is */
+    SET(session, scan_is_silent, true);
+    for (int attempt = 0; attempt < 10; attempt++) {
+        times += goes_while_a_scan_waits(&session);
+    }
+    cr_assert_geq(times, 8);
     close_session(&session);
 }
 

@@ -1,4 +1,5 @@
 /* libedubba on ranges and tablets, filters and rules, with and without memory. */
+#include "client/include/edubba_gather.h"
 #include "tests/support/client_session.h"
 
 /* --- ranges and tablets ----------------------------------------------------------------------- */
@@ -239,4 +240,23 @@ Test(client, codes_have_names)
     cr_assert_str_eq(edubba_code_name(EDUBBA_OK), "OK");
     cr_assert_str_eq(edubba_code_name(EDUBBA_NOT_FOUND), "NOT_FOUND");
     cr_assert_str_eq(edubba_code_name((enum edubba_code)99), "UNKNOWN");
+}
+
+/* It waits for what this very thread has gathered, and would for half a second: until the loop wakes for
+ * what it had to do before.  Some are lucky then, and a machine may stand still. */
+Test(client, a_thread_that_gathers_drops_rows_at_once)
+{
+    struct session session = open_filled(10);
+    struct edubba_error error;
+    int in_time = 0;
+    edubba_thread_gathers(true);
+    edubba_thread_deadline(250);
+    for (int i = 0; i < 20; i++) {
+        in_time += edubba_drop_row_range(session.table, EDUBBA_NOTHING, EDUBBA_NOTHING, &error) ==
+                   EDUBBA_OK;
+    }
+    edubba_thread_deadline(0);
+    edubba_thread_gathers(false);
+    cr_assert_geq(in_time, 17, "%d, %s", in_time, error.text);
+    close_session(&session);
 }

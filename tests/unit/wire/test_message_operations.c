@@ -49,6 +49,47 @@ Test(message, an_operation_keeps_every_field_of_its_kind)
     buffer_deinit(&out);
 }
 
+static int64_t first_attempt_after(uint64_t sequence, int64_t encoded_us, int64_t set_us)
+{
+    struct arena arena;
+    struct buffer out = BUFFER_INIT;
+    struct operations_request back;
+    struct mutation drop = {.kind = MUTATION_DELETE_FROM_ROW};
+    struct operation operation = {.kind = OPERATION_MUTATE,
+                                  .table = 9,
+                                  .row = bytes_of_text("row"),
+                                  .identity = {sequence, encoded_us},
+                                  .mutations = &drop,
+                                  .mutation_count = 1};
+    arena_init(&arena, 4096, SIZE_MAX);
+    operations_request_begin(5, 6, 1, &out);
+    size_t begin = out.size_bytes;
+    size_t key_end = operation_encode(&operation, &out) + operation.row.size_bytes;
+    operation_set_first_attempt(out.data + begin, key_end, set_us);
+    cr_assert_eq(operations_request_decode(buffer_bytes(&out), &arena, &back, NULL), STATUS_OK);
+    cr_assert_eq(back.operations[0].identity.sequence, sequence);
+    cr_assert_eq(back.operations[0].mutations[0].kind, MUTATION_DELETE_FROM_ROW);
+    int64_t first_attempt_us = back.operations[0].identity.first_attempt_us;
+    arena_deinit(&arena);
+    buffer_deinit(&out);
+    return first_attempt_us;
+}
+
+Test(message, the_time_of_a_first_attempt_can_be_told_anew)
+{
+    const int64_t now_us = INT64_C(1790000000123456);
+    const uint64_t sequences[] = {
+        1, 127, 128, 255, 256, 65535, 65536, UINT32_MAX, UINT64_C(1) << 32, UINT64_MAX};
+    for (size_t i = 0; i < sizeof sequences / sizeof sequences[0]; i++) {
+        cr_assert_eq(first_attempt_after(sequences[i], now_us, now_us - 7), now_us - 7);
+        cr_assert_eq(first_attempt_after(sequences[i], now_us, INT64_MAX), INT64_MAX);
+        /* What would take fewer bytes, or has taken fewer, stays. */
+        cr_assert_eq(first_attempt_after(sequences[i], now_us, UINT32_MAX), now_us);
+        cr_assert_eq(first_attempt_after(sequences[i], now_us, -5), now_us);
+        cr_assert_eq(first_attempt_after(sequences[i], 100, now_us), 100);
+    }
+}
+
 /* Too many mutations or rules cost nothing but the message: they come back as a number. */
 Test(message, a_list_over_the_limit_is_not_taken_apart)
 {
