@@ -263,6 +263,21 @@ Test(filter, row_sample_is_repeatable_and_fair)
     filter_destroy(again);
 }
 
+/* Two in one filter are not the same quarter of the rows: of the rows one keeps, the other keeps a quarter. */
+Test(filter, row_samples_of_one_filter_are_independent)
+{
+    const struct filter samples[] = {{.kind = FILTER_ROW_SAMPLE, .probability = 0.25},
+                                     {.kind = FILTER_ROW_SAMPLE, .probability = 0.25}};
+    struct filter both = CHAIN(samples);
+    struct filter_program *program = compile(&both);
+    int kept = 0;
+    for (uint32_t i = 0; i < 10000; i++) {
+        kept += filter_skips_row(program, bytes_of(&i, sizeof i)) ? 0 : 1;
+    }
+    cr_assert(kept > 525 && kept < 725, "%d", kept);
+    filter_destroy(program);
+}
+
 /* Errors. */
 
 Test(filter, refusals_name_the_field)

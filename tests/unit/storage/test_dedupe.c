@@ -359,6 +359,37 @@ Test(dedupe, a_bad_image_is_refused_whole)
     dedupe_destroy(copy);
 }
 
+/* All that it needs is reserved before the first record is taken. */
+Test(dedupe, an_image_that_is_begun_is_loaded_whole)
+{
+    static uint8_t text[4000];
+    struct dedupe *dedupe = make();
+    struct dedupe *copy = make();
+    struct buffer image = BUFFER_INIT;
+    for (uint64_t i = 1; i <= 20; i++) {
+        struct request_id request = request_of(i % 4 + 1, i, 1);
+        cr_assert_eq(
+            dedupe_record(dedupe, &request, i, hlc_of_us(START_US), bytes_of(text, sizeof text)),
+            STATUS_OK);
+    }
+    dedupe_commit(dedupe, 20);
+    dedupe_encode(dedupe, &image);
+    enum status status = STATUS_NO_MEMORY;
+    for (uint64_t after = 0; status != STATUS_OK; after++) {
+        cr_assert_eq(dedupe_record_count(copy), 0);
+        cr_assert_lt(after, 10);
+        memory_fail_arm(after, 1);
+        status = dedupe_load(copy, buffer_bytes(&image), NULL);
+        memory_fail_disarm();
+        cr_assert(status == STATUS_OK || status == STATUS_NO_MEMORY);
+    }
+    cr_assert_eq(dedupe_record_count(copy), 20);
+    cr_assert_eq(check(copy, request_of(20 % 4 + 1, 20, 1)), DEDUPE_DONE);
+    buffer_deinit(&image);
+    dedupe_destroy(dedupe);
+    dedupe_destroy(copy);
+}
+
 /* A hostile client: descending sequences, then everything finished at once. */
 Test(dedupe, many_records_of_one_client_stay_cheap)
 {
