@@ -340,6 +340,7 @@ static inline void fake_answer_locate(struct fake_server *server,
     }
     bool known = request.table == FAKE_TABLE ||
                  (request.table == 0 && bytes_equal(request.name, bytes_of_text("T")));
+    most = cluster->located_at_once > 0 ? (size_t)cluster->located_at_once : most;
     most = request.count_max > 0 && request.count_max < most ? request.count_max : most;
     if (!known || cluster->table_is_gone) {
         arena_deinit(&arena);

@@ -91,6 +91,7 @@ struct fake_cluster {
     bool is_deposed[FAKE_SERVERS]; /* it refuses operations, and does not know who leads */
     bool is_behind[FAKE_SERVERS];  /* it does not know where tablets are */
     bool tells_location;           /* in wrong-server answers */
+    int located_at_once; /* tablets in one answer to a locate; 0 = all that follow the row */
     bool answers_twice;
     bool holds; /* operations are not answered until fake_release() */
     int unavailable_left;

@@ -24,6 +24,22 @@ Test(client, a_moved_tablet_is_followed_without_asking_the_master)
     close_session(&session);
 }
 
+/* A table has more tablets than one answer holds. */
+Test(client, whoever_is_asked_for_a_row_is_told_which)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    SET(session, located_at_once, 1);
+    SET(session, tells_location, false);
+    fake_split(session.fake, "row00010", 2);
+    fake_split(session.fake, "row00020", 3);
+    for (int number = 25; number > 0; number -= 10) {
+        cr_assert_eq(add(&session, number, &error), EDUBBA_OK, "%s", error.text);
+        cr_assert_eq(sum_of(&session, number), 1);
+    }
+    close_session(&session);
+}
+
 Test(client, a_refusal_that_may_pass_is_retried)
 {
     struct session session = open_session();
