@@ -392,6 +392,27 @@ Test(dedupe, an_image_that_is_begun_is_loaded_whole)
     dedupe_destroy(copy);
 }
 
+/* By age an image's record may stand before, between and behind those of entries. */
+Test(dedupe, requests_of_dropped_entries_are_found_behind_what_an_image_brought)
+{
+    struct dedupe *teacher = make();
+    struct dedupe *dedupe = make();
+    struct buffer image = BUFFER_INIT;
+    struct request_id taught = request_of(7, 1, 1);
+    cr_assert_eq(dedupe_record(teacher, &taught, 1, hlc_of_us(START_US + 50), BYTES_EMPTY),
+                 STATUS_OK);
+    dedupe_commit(teacher, 1);
+    dedupe_encode(teacher, &image);
+    record(dedupe, request_of(8, 1, 1), 5);
+    cr_assert_eq(dedupe_load(dedupe, buffer_bytes(&image), NULL), STATUS_OK);
+    dedupe_drop_above(dedupe, 4);
+    cr_assert_eq(check(dedupe, request_of(8, 1, 1)), DEDUPE_NEW);
+    cr_assert_eq(check(dedupe, request_of(7, 1, 1)), DEDUPE_DONE);
+    buffer_deinit(&image);
+    dedupe_destroy(teacher);
+    dedupe_destroy(dedupe);
+}
+
 /* A hostile client: descending sequences, then everything finished at once. */
 Test(dedupe, many_records_of_one_client_stay_cheap)
 {
