@@ -206,9 +206,10 @@ Test(filter, patterns_work_on_bytes_and_whole_texts)
     static const struct cell cells[] = {CELL(1, "a.b", 1, "1"), CELL(1, "a.b\n", 1, "2"),
                                         CELL(1, "a.bc", 1, "3"), CELL(1, "axb", 1, "4")};
     static const char *const CASES[][2] = {
-        {"a.b", "14"},     {"a\\.b", "1"},         {"a\\.b.*", "13"}, {"a\\.b\\C*", "123"},
-        {"a\\.b\\n", "2"}, {"\\Qa.b\\E", "1"},     {".*", "134"},     {"\\C*", "1234"},
-        {"a.bc?", "134"},  {"a\\.b(\\C)?", "123"}, {"^a\\.b$", "1"},  {"", ""},
+        {"a.b", "14"},     {"a\\.b", "1"},         {"a\\.b.*", "13"},  {"a\\.b\\C*", "123"},
+        {"a\\.b\\n", "2"}, {"\\Qa.b\\E", "1"},     {".*", "134"},      {"\\C*", "1234"},
+        {"a.bc?", "134"},  {"a\\.b(\\C)?", "123"}, {"^a\\.b$", "1"},   {"", ""},
+        {"a\\.bc*", "13"}, {"a\\.bc+", "3"},       {"a\\.bc{1}", "3"}, {"a\\.b?.*", "13"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         struct filter filter = of_bytes(FILTER_QUALIFIER_REGEX, CASES[i][0]);
