@@ -20,7 +20,7 @@ static bool is_quotable(uint8_t c)
 
 /*
  * Copies the plain bytes at the start of source to text and returns how much of source they took.
- * A byte that a repetition follows is no plain byte.
+ * The last of them may be repeated: then what is left begins with the repetition.
  */
 static size_t take_plain(struct bytes source, uint8_t *text, size_t *ret_size_bytes)
 {
@@ -33,10 +33,6 @@ static size_t take_plain(struct bytes source, uint8_t *text, size_t *ret_size_by
             byte = source.data[at + 1];
             step = 2;
         } else if (is_special(byte)) {
-            break;
-        }
-        uint8_t after = at + step < source.size_bytes ? source.data[at + step] : 'x';
-        if (after == '*' || after == '+' || after == '?' || after == '{') {
             break;
         }
         text[size++] = byte;

@@ -93,6 +93,6 @@ for _ in $(seq 300); do
     sleep 0.2
     known=$(metric master 'edubba_master_tablets{state="serving"}')
     held=$(tablets_held)
-    [ "$known" = "$held" ] && exit 0
+    [ -n "$known" ] && [ "$known" = "$held" ] && exit 0
 done
 fail "the servers hold $held tablets, the master knows $known"

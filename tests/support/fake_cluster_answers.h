@@ -265,16 +265,25 @@ static inline void fake_answer_operations(struct fake_server *server,
         fake_close_connection(reply);
         return;
     }
+    if (fake_takes(cluster, &cluster->refusals_left)) {
+        arena_deinit(&arena);
+        transport_reply_fail(reply,
+                             cluster->refusal != STATUS_OK ? cluster->refusal : STATUS_UNAVAILABLE,
+                             "not this message");
+        return;
+    }
     struct operation_result *results = arena_allocate_array(&arena, request.operation_count,
                                                             sizeof *results);
     struct buffer *rows = arena_allocate_array(&arena, request.operation_count, sizeof *rows);
     memset(results, 0, request.operation_count * sizeof *results);
     memset(rows, 0, request.operation_count * sizeof *rows);
     for (size_t i = 0; i < request.operation_count; i++) {
-        results[i].index = (uint32_t)i;
-        fake_answer_one(server, request.client, &request.operations[i], &rows[i], &results[i]);
+        size_t at = cluster->answers_backward ? request.operation_count - 1 - i : i;
+        results[at].index = (uint32_t)i;
+        fake_answer_one(server, request.client, &request.operations[i], &rows[i], &results[at]);
     }
     struct operations_response response = {results, request.operation_count};
+    response.result_count -= fake_takes(cluster, &cluster->omissions_left) ? 1 : 0;
     struct buffer message = fake_message(STATUS_OK);
     struct buffer again = fake_message(STATUS_OK);
     operations_response_encode(&response, &message);
@@ -340,6 +349,7 @@ static inline void fake_answer_locate(struct fake_server *server,
     }
     bool known = request.table == FAKE_TABLE ||
                  (request.table == 0 && bytes_equal(request.name, bytes_of_text("T")));
+    most = cluster->located_at_once > 0 ? (size_t)cluster->located_at_once : most;
     most = request.count_max > 0 && request.count_max < most ? request.count_max : most;
     if (!known || cluster->table_is_gone) {
         arena_deinit(&arena);

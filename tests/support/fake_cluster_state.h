@@ -92,9 +92,14 @@ struct fake_cluster {
     bool is_deposed[FAKE_SERVERS]; /* it refuses operations, and does not know who leads */
     bool is_behind[FAKE_SERVERS];  /* it does not know where tablets are */
     bool tells_location;           /* in wrong-server answers */
+    int located_at_once; /* tablets in one answer to a locate; 0 = all that follow the row */
     bool answers_twice;
-    bool holds; /* operations are not answered until fake_release() */
+    bool answers_backward; /* of the last operation first */
+    bool holds;            /* operations are not answered until fake_release() */
     int unavailable_left;
+    int refusals_left;     /* messages: refused whole, nothing done */
+    enum status refusal;   /* what those are refused with; OK: unavailable */
+    int omissions_left;    /* messages: done, and of the last operation nothing is said */
     int drops_before_left; /* messages: the connection is closed, nothing done */
     int drops_after_left;  /* messages: done, and the connection is closed */
     uint32_t chaos_one_in; /* any of the above by chance; 0 = never */

@@ -24,6 +24,22 @@ Test(client, a_moved_tablet_is_followed_without_asking_the_master)
     close_session(&session);
 }
 
+/* A table has more tablets than one answer holds. */
+Test(client, whoever_is_asked_for_a_row_is_told_which)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    SET(session, located_at_once, 1);
+    SET(session, tells_location, false);
+    fake_split(session.fake, "row00010", 2);
+    fake_split(session.fake, "row00020", 3);
+    for (int number = 25; number > 0; number -= 10) {
+        cr_assert_eq(add(&session, number, &error), EDUBBA_OK, "%s", error.text);
+        cr_assert_eq(sum_of(&session, number), 1);
+    }
+    close_session(&session);
+}
+
 Test(client, a_refusal_that_may_pass_is_retried)
 {
     struct session session = open_session();
@@ -311,6 +327,56 @@ Test(client, what_is_submitted_while_requests_are_on_their_way_travels_together)
     for (int i = 0; i < 64; i++) {
         cr_assert_eq(outcomes[i].code, EDUBBA_OK);
     }
+    close_session(&session);
+}
+
+/* 64 at once, the first alone and the rest together; every one is done once. */
+static void add_together(struct session *session)
+{
+    struct edubba_error error;
+    SET(*session, holds, true);
+    for (int i = 0; i < 64; i++) {
+        submit_add(session, i, 1, &outcomes[i]);
+    }
+    wait_until(session->fake, &session->fake->held_count, 1);
+    fake_release(session->fake);
+    edubba_drain(session->client);
+    for (int i = 0; i < 64; i++) {
+        cr_assert_eq(outcomes[i].code, EDUBBA_OK, "%d: %s", i, outcomes[i].text);
+        cr_assert_eq(sum_of(session, i), 1);
+    }
+    cr_assert_eq(add(session, 1, &error), EDUBBA_OK);
+}
+
+Test(client, answers_come_in_any_order)
+{
+    struct session session = open_session();
+    SET(session, answers_backward, true);
+    add_together(&session);
+    cr_assert_eq(GET(session, duplicates), 0, "each was given its own");
+    close_session(&session);
+}
+
+Test(client, what_refuses_a_message_refuses_all_in_it)
+{
+    struct session session = open_session();
+    SET(session, refusals_left, 2);
+    add_together(&session);
+    cr_assert_eq(GET(session, refusals_left), 0);
+    struct edubba_error error;
+    SET(session, refusal, STATUS_INVALID_ARGUMENT);
+    SET(session, refusals_left, 1);
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text, "not this message");
+    close_session(&session);
+}
+
+Test(client, what_an_answer_leaves_out_is_asked_for_again)
+{
+    struct session session = open_session();
+    SET(session, omissions_left, 2);
+    add_together(&session);
+    cr_assert_eq(GET(session, omissions_left), 0);
     close_session(&session);
 }
 

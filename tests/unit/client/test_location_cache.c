@@ -74,6 +74,17 @@ Test(location_cache, the_other_members_are_kept_in_doubt_and_when_told_less)
     put(&cache, place("", "", 4, "one"), false);
     cr_assert_eq(location_cache_recall(&cache, 1, bytes_of_text("a"))->other_count, 2,
                  "a server tells the primary alone");
+    location.others = &others[1];
+    location.other_count = 1;
+    put(&cache, location, false);
+    cr_assert_eq(location_cache_recall(&cache, 1, bytes_of_text("a"))->other_count, 1,
+                 "who tells them knows better");
+    struct location beside = place("", "", 4, "one");
+    beside.tablet = 9;
+    put(&cache, beside, false);
+    cr_assert_eq(location_cache_recall(&cache, 1, bytes_of_text("a"))->other_count, 0,
+                 "of another tablet nothing is known");
+    put(&cache, location, false);
     put(&cache, place("", "", 5, "one"), false);
     cr_assert_eq(location_cache_recall(&cache, 1, bytes_of_text("a"))->other_count, 0,
                  "of another configuration nothing is known");

@@ -100,6 +100,14 @@ Test(retry, only_an_overloaded_server_costs_tokens)
     cr_assert_eq(budget.millis, RETRY_BUDGET_MILLIS, "once");
 }
 
+Test(retry, a_budget_is_full_at_first)
+{
+    struct retry_budget budget = {.millis = 7, .refilled_ns = 7};
+    retry_budget_init(&budget, 1000);
+    cr_assert(retry_budget_take(&budget, RETRY_BUDGET_MAX / RETRY_BUDGET_MILLIS, 1000));
+    cr_assert_not(retry_budget_take(&budget, 1, 1000));
+}
+
 Test(retry, against_a_server_that_refuses_all_retries_are_a_fifth_of_the_traffic)
 {
     struct retry_budget budget;

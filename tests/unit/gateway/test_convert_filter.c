@@ -120,11 +120,33 @@ static struct both of_columns(int start, int end, const char *bound)
     return both;
 }
 
+static struct both of_values(int start, int end, const char *bound)
+{
+    struct both both = {make(CASE(VALUE_RANGE_FILTER)), {.kind = FILTER_VALUE_RANGE}};
+    Google__Bigtable__V2__ValueRange *range = take(sizeof *range);
+    google__bigtable__v2__value_range__init(range);
+    range->start_value_case = (Google__Bigtable__V2__ValueRange__StartValueCase)
+        start; /* fields 1 and 2 */
+    range->end_value_case =
+        (Google__Bigtable__V2__ValueRange__EndValueCase)(end == 0 ? 0
+                                                                  : end + 2); /* fields 3 and 4 */
+    if (start > 0) {
+        range->start_value_closed = data_of(bound);
+        both.ours.start = (struct filter_bound){true, start == 1, bytes_of_text(text_of(bound))};
+    }
+    if (end > 0) {
+        range->end_value_closed = data_of(bound);
+        both.ours.end = (struct filter_bound){true, end == 1, bytes_of_text(text_of(bound))};
+    }
+    both.api->value_range_filter = range;
+    return both;
+}
+
 static struct both random_leaf(struct prng *prng)
 {
     static const char *const texts[] = {"", "a.*", "\xff\x01"};
     const char *text = texts[prng_below(prng, 3)];
-    switch (prng_below(prng, 14)) {
+    switch (prng_below(prng, 15)) {
     case 0:
         return of_flag(CASE(PASS_ALL_FILTER), FILTER_PASS_ALL);
     case 1:
@@ -151,6 +173,8 @@ static struct both random_leaf(struct prng *prng)
         return of_count(CASE(CELLS_PER_COLUMN_LIMIT_FILTER), FILTER_CELLS_PER_COLUMN_LIMIT, 7);
     case 12:
         return of_times(1000, (int64_t)prng_below(prng, 2) * 5000);
+    case 13:
+        return of_values((int)prng_below(prng, 3), (int)prng_below(prng, 3), text);
     default:
         return of_columns((int)prng_below(prng, 3), (int)prng_below(prng, 3), text);
     }

@@ -170,6 +170,9 @@ Test(convert_mutation, deletions)
     column->delete_from_column->time_range = &range;
     made = converted(column, false);
     cr_assert(made.start_us == 1000 && made.end_us == 2000);
+    column->delete_from_column->column_qualifier = data_of("q");
+    made = converted(column, false);
+    cr_assert(is_text(made.family, "f") && is_text(made.qualifier, "q"));
 
     Mutation *family = make(GOOGLE__BIGTABLE__V2__MUTATION__MUTATION_DELETE_FROM_FAMILY);
     family->delete_from_family = take(sizeof *family->delete_from_family);
@@ -200,14 +203,16 @@ Test(convert_mutation, inputs_of_aggregates)
 {
     struct edubba_mutation made = converted(add_to_cell(int_value(-5)), false);
     cr_assert(made.kind == EDUBBA_ADD_TO_CELL && made.input == EDUBBA_INPUT_INT64);
-    cr_assert(made.integer == -5 && made.timestamp_us == 3000 && is_text(made.qualifier, "q"));
+    cr_assert(made.integer == -5 && made.timestamp_us == 3000);
+    cr_assert(is_text(made.family, "f") && is_text(made.qualifier, "q"));
     cr_assert_eq(converted(add_to_cell(NULL), false).input, EDUBBA_INPUT_NULL);
     cr_assert_eq(converted(add_to_cell(value_of(0)), false).input, EDUBBA_INPUT_NULL);
 
     made = converted(
         merge_to_cell(bytes_value(GOOGLE__BIGTABLE__V2__VALUE__KIND_BYTES_VALUE, "state")), false);
     cr_assert(made.kind == EDUBBA_MERGE_TO_CELL && made.input == EDUBBA_INPUT_BYTES);
-    cr_assert(is_text(made.value, "state"));
+    cr_assert(is_text(made.value, "state") && made.timestamp_us == 3000);
+    cr_assert(is_text(made.family, "f") && is_text(made.qualifier, "q"));
     made = converted(
         merge_to_cell(bytes_value(GOOGLE__BIGTABLE__V2__VALUE__KIND_RAW_VALUE, "state")), false);
     cr_assert(made.input == EDUBBA_INPUT_RAW && is_text(made.value, "state"));
@@ -373,8 +378,19 @@ Test(convert_mutation, sets_of_rows)
     cr_assert(options.range_count == 1 && is_text(options.ranges[0].start, "c"));
     cr_assert(options.ranges[0].start_open && options.ranges[0].end_closed);
     cr_assert(is_text(options.ranges[0].end, "d"));
+    range.start_key_case = GOOGLE__BIGTABLE__V2__ROW_RANGE__START_KEY_START_KEY_CLOSED;
+    range.end_key_case = GOOGLE__BIGTABLE__V2__ROW_RANGE__END_KEY_END_KEY_OPEN;
+    struct edubba_bounds bounds = api_convert_range(&range);
+    cr_assert(!bounds.start_open && is_text(bounds.start, "c"));
+    cr_assert(!bounds.end_closed && is_text(bounds.end, "d"));
+    range.end_key_case = GOOGLE__BIGTABLE__V2__ROW_RANGE__END_KEY_END_KEY_CLOSED;
     range.end_key_closed = data_of("");
     cr_assert_not(api_convert_range(&range).end_closed, "an empty end is none");
+}
+
+static bool is_data(ProtobufCBinaryData data, const char *text)
+{
+    return bytes_equal(bytes_of(data.data, data.len), bytes_of_text(text));
 }
 
 Test(convert_mutation, a_row_in_one_message)
@@ -388,14 +404,22 @@ Test(convert_mutation, a_row_in_one_message)
     struct edubba_row row = {EDUBBA_TEXT("r"), cells, 4};
     Google__Bigtable__V2__Row made;
     cr_assert_eq(api_convert_row(&row, &arena, &made), STATUS_OK);
+    cr_assert(is_data(made.key, "r"));
     cr_assert_eq(made.n_families, 2);
     cr_assert_str_eq(made.families[0]->name, "f");
     cr_assert_eq(made.families[0]->n_columns, 2);
     cr_assert_eq(made.families[0]->columns[0]->n_cells, 2);
+    cr_assert(is_data(made.families[0]->columns[0]->qualifier, "a"));
+    cr_assert_eq(made.families[0]->columns[0]->cells[0]->timestamp_micros, 2);
+    cr_assert(is_data(made.families[0]->columns[0]->cells[0]->value, "new"));
     cr_assert_eq(made.families[0]->columns[0]->cells[1]->timestamp_micros, 1);
+    cr_assert(is_data(made.families[0]->columns[0]->cells[1]->value, "old"));
+    cr_assert(is_data(made.families[0]->columns[1]->qualifier, "b"));
     cr_assert_eq(made.families[0]->columns[1]->n_cells, 1);
     cr_assert_eq(made.families[0]->columns[1]->cells[0]->value.len, 0);
     cr_assert_str_eq(made.families[1]->name, "g");
     cr_assert_eq(made.families[1]->n_columns, 1);
+    cr_assert(is_data(made.families[1]->columns[0]->qualifier, "b"));
     cr_assert_eq(made.families[1]->columns[0]->n_cells, 1);
+    cr_assert(is_data(made.families[1]->columns[0]->cells[0]->value, "x"));
 }

@@ -206,9 +206,10 @@ Test(filter, patterns_work_on_bytes_and_whole_texts)
     static const struct cell cells[] = {CELL(1, "a.b", 1, "1"), CELL(1, "a.b\n", 1, "2"),
                                         CELL(1, "a.bc", 1, "3"), CELL(1, "axb", 1, "4")};
     static const char *const CASES[][2] = {
-        {"a.b", "14"},     {"a\\.b", "1"},         {"a\\.b.*", "13"}, {"a\\.b\\C*", "123"},
-        {"a\\.b\\n", "2"}, {"\\Qa.b\\E", "1"},     {".*", "134"},     {"\\C*", "1234"},
-        {"a.bc?", "134"},  {"a\\.b(\\C)?", "123"}, {"^a\\.b$", "1"},  {"", ""},
+        {"a.b", "14"},     {"a\\.b", "1"},         {"a\\.b.*", "13"},  {"a\\.b\\C*", "123"},
+        {"a\\.b\\n", "2"}, {"\\Qa.b\\E", "1"},     {".*", "134"},      {"\\C*", "1234"},
+        {"a.bc?", "134"},  {"a\\.b(\\C)?", "123"}, {"^a\\.b$", "1"},   {"", ""},
+        {"a\\.bc*", "13"}, {"a\\.bc+", "3"},       {"a\\.bc{1}", "3"}, {"a\\.b?.*", "13"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         struct filter filter = of_bytes(FILTER_QUALIFIER_REGEX, CASES[i][0]);
@@ -261,6 +262,21 @@ Test(filter, row_sample_is_repeatable_and_fair)
     cr_assert(kept > 2300 && kept < 2700, "%d", kept);
     filter_destroy(program);
     filter_destroy(again);
+}
+
+/* Two in one filter are not the same quarter of the rows: of the rows one keeps, the other keeps a quarter. */
+Test(filter, row_samples_of_one_filter_are_independent)
+{
+    const struct filter samples[] = {{.kind = FILTER_ROW_SAMPLE, .probability = 0.25},
+                                     {.kind = FILTER_ROW_SAMPLE, .probability = 0.25}};
+    struct filter both = CHAIN(samples);
+    struct filter_program *program = compile(&both);
+    int kept = 0;
+    for (uint32_t i = 0; i < 10000; i++) {
+        kept += filter_skips_row(program, bytes_of(&i, sizeof i)) ? 0 : 1;
+    }
+    cr_assert(kept > 525 && kept < 725, "%d", kept);
+    filter_destroy(program);
 }
 
 /* Errors. */

@@ -201,8 +201,21 @@ Test(gc_rule, size_is_limited_as_serialized)
     cr_assert_eq(gc_rule_check(&rule, &error), STATUS_INVALID_ARGUMENT);
     cr_assert_not_null(strstr(error.text, "limit is 500"));
 
+    /* One of a second and a half: {tag, length, {tag, length, {tag, 1, tag, varint(500000000)}}} = 12 bytes. */
+    for (size_t i = 0; i < 63; i++) {
+        ages[i].age_us = 1500000;
+    }
+    rule.child_count = 41;
+    cr_assert_eq(gc_rule_check(&rule, &error), STATUS_OK, "%s", error.text);
+    rule.child_count = 42;
+    cr_assert_eq(gc_rule_check(&rule, &error), STATUS_INVALID_ARGUMENT);
+
     struct gc_rule empty = {.kind = GC_UNION};
     cr_assert_eq(gc_rule_check(&empty, &error), STATUS_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(error.text, "'union'"), "%s", error.text);
+    empty.kind = GC_INTERSECTION;
+    cr_assert_eq(gc_rule_check(&empty, &error), STATUS_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(error.text, "'intersection'"), "%s", error.text);
     struct gc_rule none = {.kind = GC_NONE};
     cr_assert_eq(gc_rule_check(&none, &error), STATUS_OK);
     struct gc_rule holds_none = {.kind = GC_UNION, .children = &none, .child_count = 1};

@@ -44,12 +44,17 @@ static void stop(void)
     fixture_deinit(&fixture);
 }
 
-static uint64_t send_scan(const struct scan_request *scan)
+static uint64_t send_scan_within(const struct scan_request *scan, uint32_t deadline_ms)
 {
     struct buffer message = BUFFER_INIT;
-    request_head_encode(&(struct request_head){.deadline_ms = 0}, &message);
+    request_head_encode(&(struct request_head){.deadline_ms = deadline_ms}, &message);
     scan_request_encode(scan, &message);
     return client_send(client, METHOD_SCAN, &message);
+}
+
+static uint64_t send_scan(const struct scan_request *scan)
+{
+    return send_scan_within(scan, 0);
 }
 
 /* What came of a scan. */
@@ -207,6 +212,25 @@ Test(server_scan, nothing_is_sent_without_credit)
     struct outcome outcome = outcome_of(request);
     cr_assert_eq(outcome.status, STATUS_OK);
     cr_assert_eq(outcome.row_count, ROWS);
+    stop();
+}
+
+Test(server_scan, a_scan_ends_at_its_deadline)
+{
+    start_with_rows();
+    struct scan_request scan = all_rows();
+    uint64_t request = send_scan_within(&scan, 600 * 1000);
+    WAIT_FOR(client_has_ended(client, request));
+    cr_assert_eq(outcome_of(request).status, STATUS_OK);
+    scan.credit_bytes = 1;
+    request = send_scan_within(&scan, 100);
+    WAIT_FOR(client_message_count(client, request) == 1 || client_has_ended(client, request));
+    clock_sleep_us(101 * 1000);
+    transport_connection_credit(client->connection, request, 1 << 30);
+    WAIT_FOR(client_has_ended(client, request));
+    struct outcome outcome = outcome_of(request);
+    cr_assert_eq(outcome.status, STATUS_DEADLINE_EXCEEDED);
+    cr_assert_lt(outcome.row_count, ROWS);
     stop();
 }
 

@@ -304,6 +304,8 @@ Test(dedupe, an_image_holds_what_is_committed)
     cr_assert_eq(check(copy, request_of(25 % 4 + 1, 25, 1)), DEDUPE_DONE);
     cr_assert_eq(check(copy, request_of(26 % 4 + 1, 26, 1)), DEDUPE_NEW);
     cr_assert_eq(check(copy, request_of(2 % 4 + 1, 2, 1)), DEDUPE_EXPIRED);
+    dedupe_drop_above(copy, 0); /* what an image brought is of no entry that could be dropped */
+    cr_assert_eq(check(copy, request_of(25 % 4 + 1, 25, 1)), DEDUPE_DONE);
     /* Into one that has them, uncommitted: then it knows better. */
     struct dedupe *other = make();
     fill(other);
@@ -357,6 +359,58 @@ Test(dedupe, a_bad_image_is_refused_whole)
     buffer_deinit(&image);
     dedupe_destroy(dedupe);
     dedupe_destroy(copy);
+}
+
+/* All that it needs is reserved before the first record is taken. */
+Test(dedupe, an_image_that_is_begun_is_loaded_whole)
+{
+    static uint8_t text[4000];
+    struct dedupe *dedupe = make();
+    struct dedupe *copy = make();
+    struct buffer image = BUFFER_INIT;
+    for (uint64_t i = 1; i <= 20; i++) {
+        struct request_id request = request_of(i % 4 + 1, i, 1);
+        cr_assert_eq(
+            dedupe_record(dedupe, &request, i, hlc_of_us(START_US), bytes_of(text, sizeof text)),
+            STATUS_OK);
+    }
+    dedupe_commit(dedupe, 20);
+    dedupe_encode(dedupe, &image);
+    enum status status = STATUS_NO_MEMORY;
+    for (uint64_t after = 0; status != STATUS_OK; after++) {
+        cr_assert_eq(dedupe_record_count(copy), 0);
+        cr_assert_lt(after, 10);
+        memory_fail_arm(after, 1);
+        status = dedupe_load(copy, buffer_bytes(&image), NULL);
+        memory_fail_disarm();
+        cr_assert(status == STATUS_OK || status == STATUS_NO_MEMORY);
+    }
+    cr_assert_eq(dedupe_record_count(copy), 20);
+    cr_assert_eq(check(copy, request_of(20 % 4 + 1, 20, 1)), DEDUPE_DONE);
+    buffer_deinit(&image);
+    dedupe_destroy(dedupe);
+    dedupe_destroy(copy);
+}
+
+/* By age an image's record may stand before, between and behind those of entries. */
+Test(dedupe, requests_of_dropped_entries_are_found_behind_what_an_image_brought)
+{
+    struct dedupe *teacher = make();
+    struct dedupe *dedupe = make();
+    struct buffer image = BUFFER_INIT;
+    struct request_id taught = request_of(7, 1, 1);
+    cr_assert_eq(dedupe_record(teacher, &taught, 1, hlc_of_us(START_US + 50), BYTES_EMPTY),
+                 STATUS_OK);
+    dedupe_commit(teacher, 1);
+    dedupe_encode(teacher, &image);
+    record(dedupe, request_of(8, 1, 1), 5);
+    cr_assert_eq(dedupe_load(dedupe, buffer_bytes(&image), NULL), STATUS_OK);
+    dedupe_drop_above(dedupe, 4);
+    cr_assert_eq(check(dedupe, request_of(8, 1, 1)), DEDUPE_NEW);
+    cr_assert_eq(check(dedupe, request_of(7, 1, 1)), DEDUPE_DONE);
+    buffer_deinit(&image);
+    dedupe_destroy(teacher);
+    dedupe_destroy(dedupe);
 }
 
 /* A hostile client: descending sequences, then everything finished at once. */

@@ -161,6 +161,33 @@ Test(log_format, an_anchor_of_another_store_or_version)
     }
 }
 
+/* Both slots whole, with the eight bytes at offset replaced by value. */
+static enum status anchor_with(size_t offset, uint64_t value)
+{
+    uint8_t slots[2 * LOG_BLOCK_BYTES];
+    struct log_anchor back;
+    for (size_t slot = 0; slot < sizeof slots; slot += LOG_BLOCK_BYTES) {
+        log_anchor_encode(&anchor, slots + slot);
+        store_le64(slots + slot + offset, value);
+        store_le64(slots + slot + 4088, checksum64(slots + slot, 4088, 0));
+    }
+    return log_anchor_decode(slots, 3, &back, NULL);
+}
+
+Test(log_format, anchors_that_make_no_sense)
+{
+    cr_assert_eq(anchor_with(24, UINT64_MAX), STATUS_CORRUPT, "counter");
+    cr_assert_eq(anchor_with(32, 0), STATUS_CORRUPT, "start segment");
+    cr_assert_eq(anchor_with(40, LOG_POSITION_FIRST - 8), STATUS_CORRUPT, "start position");
+    cr_assert_eq(anchor_with(40, LOG_POSITION_FIRST + 4), STATUS_CORRUPT);
+    cr_assert_eq(anchor_with(40, anchor.synced_position + 8), STATUS_CORRUPT);
+    cr_assert_eq(anchor_with(40, anchor.synced_position), STATUS_OK);
+    cr_assert_eq(anchor_with(48, UINT64_MAX), STATUS_CORRUPT, "epoch");
+    cr_assert_eq(anchor_with(56, anchor.synced_position + 8), STATUS_CORRUPT, "epoch position");
+    cr_assert_eq(anchor_with(72, 2), STATUS_CORRUPT, "flags");
+    cr_assert_eq(anchor_with(72, 1), STATUS_OK);
+}
+
 static const struct log_batch_header batch = {
     .payload_bytes = 64,
     .record_count = 3,
@@ -170,6 +197,22 @@ static const struct log_batch_header batch = {
     .epoch = 5,
     .payload_checksum = 0x1234,
 };
+
+/* What the seed mixes and what the checksum covers is part of the format. */
+Test(log_format, batch_header_has_these_bytes)
+{
+    uint8_t bytes[LOG_BATCH_HEADER_BYTES];
+    log_batch_header_encode(&batch, log_batch_seed(1, 2, batch.position), bytes);
+    cr_assert_arr_eq(bytes, "EdBt", 4);
+    cr_assert_eq(load_le32(bytes + 4), batch.payload_bytes);
+    cr_assert_eq(load_le64(bytes + 8), batch.position);
+    cr_assert_eq(load_le64(bytes + 16), batch.synced_position);
+    cr_assert_eq(load_le64(bytes + 24), batch.epoch);
+    cr_assert_eq(load_le32(bytes + 32), batch.record_count);
+    cr_assert_eq(load_le32(bytes + 36), LOG_BATCH_CLEAN_END | LOG_BATCH_FORMAT_2);
+    cr_assert_eq(load_le64(bytes + 40), batch.payload_checksum);
+    cr_assert_eq(load_le64(bytes + 48), UINT64_C(0x7a5e96c3987f9af8));
+}
 
 Test(log_format, batch_headers_hold_only_in_their_place)
 {

@@ -66,6 +66,9 @@ Test(log_marks, what_the_log_has_let_go_is_forgotten)
     log_marks_trim(&marks, 8192 + 3 * LOG_MARK_BYTES);
     expect_none(30);
     expect(31, 8192 + 3 * LOG_MARK_BYTES, 41);
+    log_marks_trim(&marks, 8192 + 9 * LOG_MARK_BYTES);
+    expect_none(90);
+    expect(91, 8192 + 9 * LOG_MARK_BYTES, UINT64_MAX);
     log_marks_trim(&marks, UINT64_MAX);
     expect_none(100);
 }

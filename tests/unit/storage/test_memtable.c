@@ -272,6 +272,15 @@ Test(memtable, reservations_add_up_and_can_be_let_go)
     }
     cr_assert_eq(memtable_row_count(memtable), 6);
     cr_assert_lt(memtable_bytes(memtable), 700000);
+    /* What is let go makes room for what comes: else a write that is refused again and again took all memory. */
+    cr_assert_eq(memtable_reserve(memtable, bytes_of_text("a"), &large, 1), STATUS_OK);
+    memory_fail_arm(0, 1);
+    for (int round = 0; round < 10000; round++) {
+        memtable_cancel(memtable, bytes_of_text("a"), &large, 1);
+        cr_assert_eq(memtable_reserve(memtable, bytes_of_text("a"), &large, 1), STATUS_OK);
+    }
+    memory_fail_disarm();
+    memtable_cancel(memtable, bytes_of_text("a"), &large, 1);
     memtable_unref(memtable);
 }
 

@@ -106,6 +106,64 @@ Test(record, write_has_these_bytes)
     cr_assert_arr_eq(out.data, expected, sizeof expected);
 }
 
+/* One entry, row r, of one change with these bytes. */
+static enum status decode_change(const uint8_t *bytes, size_t size_bytes, struct change *ret_change)
+{
+    const uint8_t head[] = {1, 1, 'r', 0, 0, 1};
+    struct record_write back;
+    buffer_reset(&out);
+    buffer_append(&out, head, sizeof head);
+    buffer_append(&out, bytes, size_bytes);
+    enum status status = record_decode_write(buffer_bytes(&out), &arena, &back, NULL);
+    if (status == STATUS_OK) {
+        *ret_change = back.entries[0].changes[0];
+    }
+    return status;
+}
+
+Test(record, changes_have_these_bytes)
+{
+    const uint8_t fold[] = {2, 9, 1, 1, 'q', 0xd0, 0x0f, 1, 'v'};
+    const uint8_t cells[] = {3, 9, 1, 'q', 0xd0, 0x0f, 0xa0, 0x1f};
+    const uint8_t family[] = {4, 9};
+    const uint8_t row[] = {5};
+    struct change change;
+    cr_assert_eq(decode_change(fold, sizeof fold, &change), STATUS_OK);
+    expect_same_change(&change, &(struct change){.kind = CHANGE_FOLD,
+                                                 .family = 9,
+                                                 .aggregate = AGGREGATE_INTSUM,
+                                                 .qualifier = bytes_of_text("q"),
+                                                 .timestamp_us = 1000,
+                                                 .value = bytes_of_text("v")});
+    cr_assert_eq(decode_change(cells, sizeof cells, &change), STATUS_OK);
+    expect_same_change(&change, &(struct change){.kind = CHANGE_DELETE_CELLS,
+                                                 .family = 9,
+                                                 .qualifier = bytes_of_text("q"),
+                                                 .start_us = 1000,
+                                                 .end_us = 2000});
+    cr_assert_eq(decode_change(family, sizeof family, &change), STATUS_OK);
+    expect_same_change(&change, &(struct change){.kind = CHANGE_DELETE_FAMILY, .family = 9});
+    cr_assert_eq(decode_change(row, sizeof row, &change), STATUS_OK);
+    expect_same_change(&change, &(struct change){.kind = CHANGE_DELETE_ROW});
+}
+
+Test(record, what_is_no_kind_of_change_is_corrupt)
+{
+    struct change change;
+    for (unsigned kind = 0; kind < 256; kind++) {
+        const uint8_t bytes[] = {(uint8_t)kind, 9}; /* all that a family's deletion has */
+        bool is_kind = kind == CHANGE_DELETE_FAMILY;
+        cr_assert_eq(decode_change(bytes, sizeof bytes, &change),
+                     is_kind ? STATUS_OK : STATUS_CORRUPT, "kind %u", kind);
+    }
+    for (unsigned aggregate = 0; aggregate < 256; aggregate++) {
+        const uint8_t fold[] = {2, 9, (uint8_t)aggregate, 1, 'q', 0xd0, 0x0f, 1, 'v'};
+        bool is_aggregate = aggregate >= 1 && aggregate <= AGGREGATE_BYTESHLL;
+        cr_assert_eq(decode_change(fold, sizeof fold, &change),
+                     is_aggregate ? STATUS_OK : STATUS_CORRUPT, "aggregate %u", aggregate);
+    }
+}
+
 /* A heap copy of exactly the size, so that a sanitizer sees one byte read too many. */
 static enum status decode_prefix(size_t size_bytes, struct error *error)
 {

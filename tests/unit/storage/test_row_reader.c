@@ -237,6 +237,31 @@ Test(row_reader, a_newer_delete_hides_the_older_layers_column)
     row_reader_destroy(reader);
 }
 
+/* Which layer has it does not matter: the put with the largest stamp is the cell. */
+Test(row_reader, of_puts_at_one_position_the_largest_stamp_is_shown)
+{
+    static const char *const values[] = {"first", "second"};
+    for (int newer = 0; newer < 2; newer++) {
+        const char *row = newer == 0 ? "a" : "b";
+        for (int turn = 0; turn < 2; turn++) {
+            apply(turn == 0 ? 1 - newer : newer, row,
+                  (struct change){.kind = CHANGE_PUT,
+                                  .family = 1,
+                                  .qualifier = bytes_of_text("q"),
+                                  .timestamp_us = 1,
+                                  .value = bytes_of_text(values[turn])});
+        }
+        struct row_reader *reader = open_reader(2);
+        struct cell cell;
+        cr_assert(seek(reader, ROW_AT_OR_AFTER, row, row));
+        cr_assert(next(reader, CELL_NEXT, &cell));
+        cr_assert(bytes_equal(cell.value, bytes_of_text("second")), "layer %d", newer);
+        cr_assert(!next(reader, CELL_NEXT, &cell));
+        row_reader_close(reader);
+        row_reader_destroy(reader);
+    }
+}
+
 /* A rule that keeps one version looks at two of ten thousand; so does a consumer of one. */
 Test(row_reader, the_rest_of_a_column_is_skipped)
 {
