@@ -60,7 +60,8 @@ static void on_ready(void *context, const struct hello_ack *ack)
 {
     struct link *link = context;
     struct link_event *event = memory_allocate_zeroed(1, sizeof *event);
-    if (ack->now_us > 0) {
+    /* Of masters, which are met on this lane alone, the clock judges no write. */
+    if (ack->now_us > 0 && link->lane->kind != LANE_CONTROL) {
         atomic_store(&link->client->server_clock_offset_us,
                      ack->now_us - clock_monotonic_ns() / 1000);
     }
