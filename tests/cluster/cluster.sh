@@ -86,8 +86,13 @@ WHOLE_SECONDS=150
 ok() { PASSED=$((PASSED + 1)); }
 bad() { FAILED=$((FAILED + 1)); printf 'FAILED: %s\n' "$*"; }
 skip() { SKIPPED=$((SKIPPED + 1)); printf 'skipped: %s\n' "$*"; }
-# same WHAT GOT WANTED
-same() { if [[ $2 == "$3" ]]; then ok; else bad "$1"; diff <(printf '%s\n' "$3") <(printf '%s\n' "$2") | head -n 20; fi; }
+# same WHAT GOT WANTED: nothing is the same as nothing also where neither command has worked, so WANTED is never empty
+same() {
+    if [[ -z $3 ]]; then bad "$1: there is nothing to compare with"; return; fi
+    if [[ $2 == "$3" ]]; then ok; else bad "$1"; diff <(printf '%s\n' "$3") <(printf '%s\n' "$2") | head -n 20; fi
+}
+# none WHAT GOT: it is empty
+none() { if [[ -z $2 ]]; then ok; else bad "$1"; head -n 20 <<<"$2"; fi; }
 
 # await WHAT SECONDS COMMAND...: until it succeeds
 await() {

@@ -30,7 +30,7 @@ says "a word that is no table" 2 'follow=true' ebt events foo=bar
 "$BUILD/client/load/edubba-load" --quiet load read --table PINNED --records 20000 >/dev/null || bad "load"
 ebt pin PINNED on
 for _ in $(seq 600); do events PINNED | grep -q '"outcome":"under_way"' || break; sleep 0.1; done
-pinned_events=$(events PINNED)
+pinned_events="said: $(events PINNED)"
 says "it is shown" 0 'pinned' ebt ls PINNED
 pinned_tablets=$(tablets PINNED) # loading it was a load, too
 
@@ -60,6 +60,6 @@ same "nothing was given up" "$(events T | grep -c '"outcome":"given_up"')" 0
 # --- what is pinned -------------------------------------------------------------------------------
 run PINNED 10
 same "a pinned table stays as it is" "$(tablets PINNED)" "$pinned_tablets"
-same "and nothing is said of it" "$(events PINNED)" "$pinned_events"
+same "and nothing is said of it" "said: $(events PINNED)" "$pinned_events"
 same "all rows are there" "$(ebt --json count T | tr -dc 0-9)" 20000
 finish

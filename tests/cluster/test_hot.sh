@@ -9,7 +9,7 @@ member() { ebt --json hot-tablets "${@:2}" last=10m | head -n 1 | sed -nE "s/.*\
 
 # --- nothing is hot -----------------------------------------------------------------------------
 says "nothing is hot" 0 'no tablet took as much as 1 %' ebt hot-tablets
-same "nor as JSON" "$(ebt --json hot-tablets)" ""
+none "nor as JSON" "$(ebt --json hot-tablets)"
 says "of the last minutes" 0 'in any minute of the last 2m$' ebt hot-tablets
 says "of an hour" 0 'in any minute of the last 1h$' ebt hot-tablets last=1h
 says "a table that is not there" 1 'NOT_FOUND' ebt --json hot-tablets NOWHERE
@@ -33,7 +33,7 @@ larger() { awk -v a="$(member "$1" "$3")" -v b="$(member "$2" "$3")" 'BEGIN { pr
 same "they took the time" "$(larger read_cpu_percent write_cpu_percent T)" 1
 says "as a table" 0 "^ *[0-9.]+% .* T \\[\"\", \"0000000000001000\"\\)" ebt hot-tablets T last=10m
 ebt createtable OTHER families=f
-same "not in another table" "$(ebt --json hot-tablets OTHER)" ""
+none "not in another table" "$(ebt --json hot-tablets OTHER)"
 says "which is named" 0 '^no tablet of OTHER took' ebt hot-tablets OTHER
 
 # --- writes count apart -------------------------------------------------------------------------
@@ -184,5 +184,5 @@ same "docs/console.md names each field that is served" \
 # --- the master forgets with its process ----------------------------------------------------------
 kill_hard master && start_master
 for _ in $(seq 1200); do [[ $(ebt --json servers 2>/dev/null | grep -c '"alive":true') -ge 2 ]] && break; sleep 0.05; done
-same "a new master knows nothing of before" "$(ebt --json hot-tablets T last=1d)" ""
+none "a new master knows nothing of before" "$(ebt --json hot-tablets T last=1d)"
 finish

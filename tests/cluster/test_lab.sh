@@ -31,7 +31,7 @@ for name in $experiments; do
             { bad "lab $name: $(cat "$WORK/errors" "$WORK/$name.text" | head -c 600)"; break; }
         has_written "$name" && break
     done
-    same "nothing is said beside the report of $name" "$(cat "$WORK/errors")" ""
+    none "nothing is said beside the report of $name" "$(cat "$WORK/errors")"
 done
 same "no table is left" "$(ebt ls | grep -c '^LAB_')" 0
 
@@ -171,7 +171,7 @@ says "and named at the end" 0 '^The page, with charts: lab-battery.html' tail -n
 rm -f "$WORK/pages/lab-battery.html"
 says "none is wanted" 0 'compared with' lab battery --duration 0.3 --records 500 --html none
 says "nor with figures for a program" 0 '"experiment"' lab battery --duration 0.3 --records 500 --format json
-same "so there is none" "$(ls "$WORK/pages")" ""
+none "so there is none" "$(ls "$WORK/pages")"
 mkdir "$WORK/pages/lab-battery.html"
 says "one that cannot be written is no failure" 0 'warning: the page lab-battery.html cannot be written here: .*--html FILE' lab battery --duration 0.3 --records 500
 rmdir "$WORK/pages/lab-battery.html"

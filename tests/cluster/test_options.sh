@@ -80,12 +80,12 @@ for name in "${COMMANDS[@]}"; do
     done
     read -ra words <<<"$(words_of "$name")"
     rm -f "$WORK/file"
-    same "-o file $name prints nothing" "$(timeout 60 "$BUILD/client/cli/ebt" --json -o "$WORK/file" "$name" "${words[@]}" 2>/dev/null </dev/null)" ""
+    none "-o file $name prints nothing" "$(timeout 60 "$BUILD/client/cli/ebt" --json -o "$WORK/file" "$name" "${words[@]}" 2>/dev/null </dev/null)"
     [[ -s $WORK/file || $wanted != 0 ]] || may_be_silent "$name" && ok || bad "-o FILE $name: nothing is in it"
 done
 for option in --version --help; do
     rm -f "$WORK/file"
-    same "-o file $option prints nothing" "$(ebt -o "$WORK/file" $option)" ""
+    none "-o file $option prints nothing" "$(ebt -o "$WORK/file" $option)"
     [[ -s $WORK/file ]] && ok || bad "-o FILE $option: nothing is in it"
 done
 says "-o and a FILE of its own" 2 'itself: -o does not go with it' ebt -o "$WORK/file" export T "$WORK/other"

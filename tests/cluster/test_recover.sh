@@ -52,7 +52,7 @@ until_says "and whole" whole whole load 3
 sleep 1
 until_says "still" whole whole load 3
 until_says "the right bytes are back" needle-00007 grep -a -m 1 -o needle-00007 "$file"
-same "and nobody else was touched" "$(grep -l copies_differ "$WORK"/server*.log)" ""
+none "and nobody else was touched" "$(grep -l copies_differ "$WORK"/server*.log)"
 
 # --- a log that decays --------------------------------------------------------------------------------
 says "a row for the log" 0 '' ebt set load marked-in-the-log plain:x=1
@@ -76,7 +76,7 @@ start "$sick"
 taught_since() { (($(grep -c role=learner "$WORK/server$sick.log") > $1)) && echo taught; }
 until_says "taught anew" taught taught_since "$before"
 until_says "whole again" whole whole load 3
-same "and nothing is left of it" "$(find "$WORK/server$sick" -name RELEARN)" ""
+none "and nothing is left of it" "$(find "$WORK/server$sick" -name RELEARN)"
 says "all rows are there" 0 '^6021$' ebt --timeout 60 count load
 
 # --- members that are lost for good -----------------------------------------------------------------

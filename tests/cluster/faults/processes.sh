@@ -21,7 +21,7 @@ shims_check() {
     for file in "$BUILD/tabletserver/edubba-tabletserver" "$BUILD/master/edubba-master" \
         "$(ldd "$BUILD/tabletserver/edubba-tabletserver" | awk '/liblmdb/ { print $3 }')"; do
         unknown=$(nm -D "$file" | grep -oE " U ($UNKNOWN_CALLS)(@|$)" | grep -oE '[a-z0-9_]+' | grep -v '^U$' | tr '\n' ' ')
-        same "shim_disk stands in for all that $(basename "$file") calls" "$unknown" ""
+        none "shim_disk stands in for all that $(basename "$file") calls" "$unknown"
     done
 }
 

@@ -214,6 +214,22 @@ Test(log, releasing_makes_room_on_a_full_disk_without_new_space)
     cr_assert_eq(owner.failures, 0);
 }
 
+Test(log, a_full_disk_does_not_keep_it_open)
+{
+    uint64_t position = 0;
+    uint64_t i = 0;
+    must_open();
+    put(i++, 1000);
+    wait_ready();
+    file_fault_arm(&(struct file_fault){
+        .operation = FILE_OPERATION_ALLOCATE, .error_number = ENOSPC, .for_ever = true});
+    cr_assert_eq(fill_disk(&i, &position), STATUS_NO_SPACE);
+    shut();
+    file_fault_disarm();
+    must_open();
+    cr_assert_eq(owner.replayed, i);
+}
+
 /* Descriptors come back: those of connections, say. */
 Test(log, without_descriptors_releasing_waits)
 {
