@@ -13,6 +13,7 @@
 #include "client/load/lab/core/experiment.h"
 #include "client/load/lab/lab.h"
 #include "client/load/phase.h"
+#include "client/load/signals.h"
 
 #define WORDS_MAX         3
 #define WARNING_BYTES_MAX (LOAD_PROBLEM_BYTES + 128)

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "client/load/core/report.h"
-#include "client/load/phase.h"
 #include "client/load/progress.h"
 #include "client/load/run.h"
+#include "client/load/signals.h"
 
 #define NS_PER_S     INT64_C(1000000000)
 #define SIGNAL_NS    (NS_PER_S / 20) /* how soon Ctrl-C is seen */

@@ -16,7 +16,7 @@
 #include "client/load/lab/core/verdict.h"
 #include "client/load/lab/pids.h"
 #include "client/load/lab/trial.h"
-#include "client/load/phase.h"
+#include "client/load/signals.h"
 
 /* --- reports ---------------------------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 #include "client/load/lab/core/cuts.h"
 #include "client/load/lab/course.h"
 #include "client/load/lab/told.h"
-#include "client/load/phase.h"
+#include "client/load/signals.h"
 
 #define TABLETS_A_SERVER 2
 #define HISTORY_FLIGHT   512 /* of all clients */
