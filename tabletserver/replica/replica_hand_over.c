@@ -35,8 +35,8 @@ static bool is_unfit(const struct replica *replica)
     return replica->stalled || replica->damaged || replica->leaving;
 }
 
-/* Who is about to end has no time for those that say nothing: to propose oneself to nobody is no worse than silence. */
-static bool takes_anyone(const struct replica *replica)
+/* Not for those that say nothing, either: to propose oneself to nobody is no worse than silence. */
+bool replica_has_no_time(const struct replica *replica)
 {
     int64_t asked_ns = replica->now_ns - replica->leaving_ns;
     return replica->leaving && asked_ns >= replica->settings.open_timeout_ns;
@@ -133,7 +133,7 @@ static uint64_t find_successor(const struct replica *replica, uint64_t wanted)
     if (successor == 0 && is_unfit(replica)) {
         successor = chosen(&willing);
     }
-    if (successor == 0 && (replica->yielded || takes_anyone(replica))) {
+    if (successor == 0 && (replica->yielded || replica_has_no_time(replica))) {
         successor = chosen(&anyone);
     }
     return successor;
@@ -216,7 +216,7 @@ static void not_now(struct replica *replica, int64_t wait_ns)
 static bool is_good_still(const struct replica *replica, const struct replica_peer *peer)
 {
     return peer != NULL && can_succeed(replica, peer) &&
-           (peer->will != REPLICA_WILL_NOT || takes_anyone(replica));
+           (peer->will != REPLICA_WILL_NOT || replica_has_no_time(replica));
 }
 
 /* No writes from here on; and none of the wish, for a while, if it takes too long, or its successor is no good any more. */

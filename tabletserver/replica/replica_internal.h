@@ -377,6 +377,8 @@ int64_t replica_learner_due_ns(const struct replica *replica);
 
 /* --- replica_hand_over.c -------------------------------------------------------------------------- */
 
+/* It is about to end, and has waited for whom it hands over to, or for who joins, as long as it may. */
+bool replica_has_no_time(const struct replica *replica);
 /* Whom the primary should make way for, as its server is no good, or by its goal; *ret_wanted 0: whoever can. */
 bool replica_wants_to_hand_over(const struct replica *replica, uint64_t *ret_wanted);
 bool replica_has_all_wanted(const struct replica *replica);

@@ -114,12 +114,19 @@ static void renew_for_left_over(struct replica *replica)
     }
 }
 
-/* Section 9: a damaged one is never a source; rule 14: nor does hand-over wait for one that is taught. */
+/* Section 9: a damaged one is never a source; rule 14: nor does hand-over wait for one that is taught.  One that joins
+ * comes within milliseconds, but where the log is read slowly for it. */
+static bool is_given_up(const struct replica *replica, const struct replica_peer *learner)
+{
+    bool is_late = replica_has_no_time(replica) && !replica_counts(replica, learner);
+    return (replica->damaged || replica->leaving) && (!learner->joining || is_late);
+}
+
 bool replica_learner_advance(struct replica *replica)
 {
     struct replica_peer *learner = learner_of(replica);
     bool teaches = !replica->damaged && !replica->leaving;
-    if (learner != NULL && !teaches && !learner->joining) {
+    if (learner != NULL && is_given_up(replica, learner)) {
         replica_let_go(replica, learner);
         learner = NULL;
     }

@@ -219,6 +219,33 @@ Test(replica_propose, rule_14_who_leaves_hands_over_whomever_it_teaches)
     end(&steps);
 }
 
+/* Seed 303094499: the log was read so slowly for one that joined that the process ended first. */
+Test(replica_propose, rule_14_who_leaves_waits_not_long_for_one_that_joins)
+{
+    struct steps steps = lead(2);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    synced(&steps, 1);
+    prepared(&steps, 2, 2, 1);
+    wish(&steps, 3, 0);
+    held(&steps, 3, true);
+    opened_as_learner(&steps, 3, 2);
+    taught(&steps, 3, 2, 0);
+    cr_assert_not(find_sent(&steps, REPLICA_OPEN, 3)->as_learner);
+    opened(&steps, 3, 2, 0);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_LEAVING});
+    const int64_t asked_ns = steps.now_ns;
+    cr_assert_null(find_sent(&steps, REPLICA_YIELD, 2));
+    cr_assert_eq(replica_look(steps.replica).learners, 1, "it may come at any moment");
+    bool yielded = false;
+    while (!yielded && steps.now_ns < asked_ns + SETTINGS.prepare_timeout_ns) {
+        tick_at(&steps, steps.now_ns + 100 * MS);
+        yielded = find_sent(&steps, REPLICA_YIELD, 2) != NULL;
+    }
+    cr_assert(yielded);
+    cr_assert_lt(steps.now_ns, asked_ns + 2 * SETTINGS.open_timeout_ns);
+    end(&steps);
+}
+
 /* Its next process has promised and excepted nothing. */
 Test(replica_propose, rule_8_an_exception_goes_with_the_process_that_made_it)
 {
