@@ -35,7 +35,7 @@ static bool is_unfit(const struct replica *replica)
     return replica->stalled || replica->damaged || replica->leaving;
 }
 
-/* Not for those that say nothing, either: to propose oneself to nobody is no worse than silence. */
+/* Then who says nothing is taken, too: to propose oneself to nobody is no worse than silence. */
 bool replica_has_no_time(const struct replica *replica)
 {
     int64_t asked_ns = replica->now_ns - replica->leaving_ns;
