@@ -44,10 +44,10 @@ says "help" 0 '^  request_memory_max = "1 GiB"$' "$GATEWAY" --help
 says "help beside other options" 0 '^  address = "127.0.0.1:8086"$' "$GATEWAY" --set address=127.0.0.1:1 --help
 says "version" 0 '^edubba-gateway [0-9]+\.' "$GATEWAY" --version
 says "the file with all defaults" 0 'good' "$GATEWAY" --config "$ROOT/conf/gateway.conf" --check-config
-same "it names every key" "$(sed -nE 's/^  ([a-z_.]+) = .*$/\1/p' <<<"$("$GATEWAY" --help)" | sed 's/.*\.//' |
-    while read -r key; do grep -qE "\b$key = " "$ROOT/conf/gateway.conf" || echo "$key"; done)" ""
-same "and docs/configuration.md too" "$(sed -nE 's/^  ([a-z_.]+) = .*$/\1/p' <<<"$("$GATEWAY" --help)" |
-    while read -r key; do sed -n '/^## edubba-gateway/,/^## Clients/p' "$ROOT/docs/configuration.md" | grep -qF "\`$key\`" || echo "$key"; done)" ""
+none "it names every key" "$(sed -nE 's/^  ([a-z_.]+) = .*$/\1/p' <<<"$("$GATEWAY" --help)" | sed 's/.*\.//' |
+    while read -r key; do grep -qE "\b$key = " "$ROOT/conf/gateway.conf" || echo "$key"; done)"
+none "and docs/configuration.md too" "$(sed -nE 's/^  ([a-z_.]+) = .*$/\1/p' <<<"$("$GATEWAY" --help)" |
+    while read -r key; do sed -n '/^## edubba-gateway/,/^## Clients/p' "$ROOT/docs/configuration.md" | grep -qF "\`$key\`" || echo "$key"; done)"
 says "unknown option" 2 "unknown option '--sing'" "$GATEWAY" --sing
 says "no such file" 2 'nonexistent.conf' "$GATEWAY" --config "$WORK/nonexistent.conf"
 printf 'address = "127.0.0.1:0";\nadress = "x";\nmasters = "127.0.0.1:1";\nlog = { level = "loud"; };\n' >"$WORK/bad.conf"
