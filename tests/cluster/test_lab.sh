@@ -230,6 +230,7 @@ says "what was found is told all the same" 0 'short and wide GARDEN#YYYYMM [^:]*
     bash -c "tr -s ' \n' ' ' <'$WORK/gone.text'"
 start_master
 eventually "the master again" bash -c "'$BUILD/client/cli/ebt' ls | grep -q '^LAB_garden_short-and-wide'"
+eventually "its servers again" bash -c "'$BUILD/client/cli/ebt' --json servers | grep -o '\"alive\": *true' | wc -l | grep -q '^3'"
 ebt deletetable LAB_garden_short-and-wide
 
 # --- on a terminal ------------------------------------------------------------------------------
