@@ -274,8 +274,8 @@ enum edubba_code lab_stand_make_other(struct lab_stand *stand,
                              : code;
 }
 
-/* An open table is the one of its number: one that was made since, of the same name, is another. */
-bool lab_stand_is_there(struct lab_stand *stand)
+/* How much is stored of the table; none where it has no tablets. */
+static enum edubba_code sample_stored(struct lab_stand *stand, uint64_t *ret_bytes)
 {
     struct edubba_sample *samples = NULL;
     struct edubba_error error;
@@ -283,8 +283,16 @@ bool lab_stand_is_there(struct lab_stand *stand)
     edubba_thread_deadline(PATIENCE_MS);
     enum edubba_code code = edubba_sample_row_keys(stand->observed, &samples, &count, &error);
     edubba_thread_deadline(0);
+    *ret_bytes = code == EDUBBA_OK && count > 0 ? samples[count - 1].offset_bytes : 0;
     edubba_free(samples);
-    return code != EDUBBA_NOT_FOUND;
+    return code;
+}
+
+/* An open table is the one of its number: one that was made since, of the same name, is another. */
+bool lab_stand_is_there(struct lab_stand *stand)
+{
+    uint64_t bytes = 0;
+    return sample_stored(stand, &bytes) != EDUBBA_NOT_FOUND;
 }
 
 enum edubba_code lab_stand_leave_table(struct lab_stand *stand, struct edubba_error *error)
@@ -317,13 +325,5 @@ struct lab_map *lab_stand_look(struct lab_stand *stand, uint32_t patience_ms)
 
 bool lab_stand_stored_bytes(struct lab_stand *stand, uint64_t *ret_bytes)
 {
-    struct edubba_sample *samples = NULL;
-    struct edubba_error error;
-    size_t count = 0;
-    edubba_thread_deadline(PATIENCE_MS);
-    enum edubba_code code = edubba_sample_row_keys(stand->observed, &samples, &count, &error);
-    edubba_thread_deadline(0);
-    *ret_bytes = code == EDUBBA_OK && count > 0 ? samples[count - 1].offset_bytes : 0;
-    edubba_free(samples);
-    return code == EDUBBA_OK;
+    return sample_stored(stand, ret_bytes) == EDUBBA_OK;
 }

@@ -230,10 +230,9 @@ struct store_tablet {
     atomic_uint_fast64_t row_estimate;
     atomic_uint_fast64_t flush_count;
     atomic_uint_fast64_t bad_chunks;
-    atomic_bool damage_found; /* and not told yet */
-    bool estimate_due;        /* [W] */
-    int64_t
-        chore_from_ns[STORE_CHORE_COUNT]; /* [W] a chore has met damage in it: not done before */
+    atomic_bool damage_found;                 /* and not told yet */
+    bool estimate_due;                        /* [W] */
+    int64_t chore_from_ns[STORE_CHORE_COUNT]; /* [W] one that has met damage rests until then */
 };
 
 struct store_schema {
