@@ -2,13 +2,13 @@
 import json
 import os
 import pathlib
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
+
+from .ports import Ports
 
 SECTOR_BYTES = 512  # of /sys/block/*/stat, whatever the disk's are
 # Said in full: a build that ./quickstart made first is without tests, and stays so.
@@ -41,6 +41,7 @@ class Workshop:
         self.root = pathlib.Path(root)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="edubba-bench-"))
         self.keep = keep
+        self.ports = Ports()
         self.processes = []
 
     def close(self):
@@ -59,6 +60,7 @@ class Workshop:
                 process.kill()
             process.wait()
         self.processes.clear()
+        self.ports.close()
         if self.keep:
             print(f"kept: {self.folder}")
         else:
@@ -72,15 +74,8 @@ class Workshop:
         return sum(int(stat.read_text().split()[6]) * SECTOR_BYTES for stat in stats)
 
     def port(self):
-        """A free port below 32768, where the system takes none for outgoing connections."""
-        while True:
-            port = random.randint(20000, 32000)
-            with socket.socket() as probe:
-                try:
-                    probe.bind(("127.0.0.1", port))
-                    return port
-                except OSError:
-                    continue
+        """A free one that no other test has."""
+        return self.ports.next()
 
     def program(self, path):
         """A program of the build, by its path there."""
