@@ -9,8 +9,6 @@
 #define BATCH_ROWS  200
 #define ROW_CELLS   8 /* of a row that is copied: what is beyond them is refused */
 #define TEXT_BYTES  65536
-#define NAME_BYTES  (LAB_TABLE_BYTES + 8)
-#define COPY_SUFFIX "_copy"
 
 /* Rows on their way from one table to the other. */
 struct batch {
@@ -156,28 +154,32 @@ static enum edubba_code scan_and_copy(struct lab_stand *stand,
 
 enum edubba_code lab_copy(struct lab_stand *stand,
                           const struct lab_world *world,
-                          struct lab_variant_result *result,
+                          struct lab_result *result,
+                          struct lab_variant_result *variant,
                           struct edubba_error *error)
 {
-    char name[NAME_BYTES];
-    if (result->variant->copy == NULL) {
+    char name[LAB_TABLE_BYTES];
+    if (variant->variant->copy == NULL) {
         return EDUBBA_OK;
     }
     struct batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL) {
         return no_room(error);
     }
-    (void)snprintf(name, sizeof name, "%s" COPY_SUFFIX, stand->table);
-    enum edubba_code code = lab_stand_make_other(stand, result->variant, name, &batch->to, error);
+    (void)snprintf(name, sizeof name, "%.58s_copy", stand->table);
+    enum edubba_code code = lab_stand_make_other(stand, variant->variant, name, &batch->to, error);
     bool is_made = code == EDUBBA_OK;
     if (is_made) {
-        code = scan_and_copy(stand, world, batch, result, error);
+        code = scan_and_copy(stand, world, batch, variant, error);
     }
     edubba_table_close(batch->to);
     free(batch);
     struct edubba_error dropping;
-    if (is_made && !stand->options->keep &&
-        edubba_delete_table(stand->observer, name, &dropping) != EDUBBA_OK && code == EDUBBA_OK) {
+    if (is_made && stand->options->keep) {
+        lab_result_keep(result, name);
+    } else if (is_made &&
+               edubba_delete_table(stand->observer, name, &dropping) != EDUBBA_OK &&
+               code == EDUBBA_OK) {
         *error = dropping;
         code = dropping.code;
     }

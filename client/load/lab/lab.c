@@ -273,8 +273,8 @@ static int run(const struct load_options *options, struct choice choice, struct 
     load_signals_catch();
     enum edubba_code code = lab_stand_open(&stand, options, &error);
     if (code == EDUBBA_OK) {
-        code = lab_stand_servers(&stand, trial.servers, LAB_SERVERS_MAX, &trial.server_count,
-                                 &error);
+        code = lab_stand_servers(&stand, options->replicas, trial.servers, LAB_SERVERS_MAX,
+                                 &trial.server_count, &error);
     }
     if (code == EDUBBA_OK) {
         code = check_replicas(&trial, &error);

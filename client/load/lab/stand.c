@@ -8,11 +8,15 @@
 #include "client/load/lab/core/cuts.h"
 #include "client/load/open.h"
 #include "client/load/run.h"
+#include "client/load/signals.h"
+#include "client/load/complaint.h"
 
 #define AGENT          "edubba-load-lab/" EDUBBA_VERSION
 #define SERVED_NS      (INT64_C(20) * 1000 * 1000 * 1000)
 #define SERVED_LOOK_NS 50000000
 #define PATIENCE_MS    2000
+#define SERVERS_S      10
+#define SERVERS_MS     100 /* from look to look */
 
 static enum edubba_code fail(struct edubba_error *error, enum edubba_code code, const char *text)
 {
@@ -72,7 +76,7 @@ static int by_address(const void *a, const void *b)
     return strcmp(left->address, right->address);
 }
 
-enum edubba_code lab_stand_servers(struct lab_stand *stand,
+static enum edubba_code list_alive(struct lab_stand *stand,
                                    struct lab_server *servers,
                                    size_t max,
                                    size_t *ret_count,
@@ -90,6 +94,44 @@ enum edubba_code lab_stand_servers(struct lab_stand *stand,
         }
     }
     edubba_free(listed);
+    return code;
+}
+
+/* Each look has a pause behind it. */
+static enum edubba_code await_servers(struct lab_stand *stand,
+                                      size_t least,
+                                      struct lab_server *servers,
+                                      size_t max,
+                                      size_t *ret_count,
+                                      struct edubba_error *error)
+{
+    const struct timespec pause = {.tv_nsec = SERVERS_MS * 1000000};
+    enum edubba_code code = EDUBBA_OK;
+    char warning[LAB_ERROR_BYTES];
+    (void)snprintf(warning, sizeof warning,
+                   "%zu of %zu tablet servers are there: up to %d s are waited for the others",
+                   *ret_count, least, SERVERS_S);
+    load_warn(warning);
+    for (int look = 0; code == EDUBBA_OK && *ret_count < least && !load_was_interrupted() &&
+                       look < SERVERS_S * 1000 / SERVERS_MS;
+         look++) {
+        (void)nanosleep(&pause, NULL);
+        code = list_alive(stand, servers, max, ret_count, error);
+    }
+    return code;
+}
+
+enum edubba_code lab_stand_servers(struct lab_stand *stand,
+                                   size_t least,
+                                   struct lab_server *servers,
+                                   size_t max,
+                                   size_t *ret_count,
+                                   struct edubba_error *error)
+{
+    enum edubba_code code = list_alive(stand, servers, max, ret_count, error);
+    if (code == EDUBBA_OK && *ret_count < least) {
+        code = await_servers(stand, least, servers, max, ret_count, error);
+    }
     qsort(servers, *ret_count, sizeof *servers, by_address);
     return code;
 }

@@ -12,8 +12,6 @@
 #include "client/load/core/options.h"
 #include "client/load/lab/flight.h"
 
-#define LAB_TABLE_BYTES 51
-
 struct lab_stand {
     const struct load_options *options;
     struct lab_client *clients;
@@ -29,8 +27,10 @@ enum edubba_code lab_stand_open(struct lab_stand *stand,
                                 struct edubba_error *error);
 void lab_stand_close(struct lab_stand *stand);
 
-/* Servers that are alive, up to max. */
+/* Servers that are alive, up to max.  Where they are not the `least` that there have to be, waits up to 10 s for them,
+ * and says so: a master that has just started has heard of none. */
 enum edubba_code lab_stand_servers(struct lab_stand *stand,
+                                   size_t least,
                                    struct lab_server *servers,
                                    size_t max,
                                    size_t *ret_count,

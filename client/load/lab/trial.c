@@ -172,7 +172,8 @@ static void copy(const struct passage *passage)
 {
     struct edubba_error error;
     if (!is_over() &&
-        lab_copy(passage->trial->stand, &passage->world, passage->variant, &error) != EDUBBA_OK) {
+        lab_copy(passage->trial->stand, &passage->world, passage->result, passage->variant,
+                 &error) != EDUBBA_OK) {
         fail(passage->variant, "the copy could not be made", error.text);
     }
 }
@@ -207,7 +208,7 @@ static void go_through(struct passage *passage)
 }
 
 /* Its figures are good all the same. */
-static void leave_table(const struct lab_trial *trial)
+static void leave_table(const struct lab_trial *trial, struct lab_result *result)
 {
     struct edubba_error error;
     char table[LAB_TABLE_BYTES];
@@ -218,6 +219,8 @@ static void leave_table(const struct lab_trial *trial)
                        "the table %s is left, for the next run to drop it: %.120s", table,
                        error.text);
         load_warn(warning);
+    } else if (trial->options->keep && table[0] != '\0') {
+        lab_result_keep(result, table);
     }
 }
 
@@ -240,7 +243,7 @@ static void run_variant(struct passage *passage)
     } else {
         go_through(passage);
     }
-    leave_table(trial);
+    leave_table(trial, passage->result);
 }
 
 /* --- the experiment --------------------------------------------------------------------------- */

@@ -40,6 +40,8 @@ Test(lab_reports, tell_figures_and_verdict)
     refuse(&result->variants[0], "monotonic", 12);
     refuse(&result->variants[0], "<", 1);
     result->replicas = 1;
+    lab_result_keep(result, "LAB_battery_by-time");
+    lab_result_keep(result, "LAB_battery_salted");
     lab_verdict(result);
     char *text = printed(print_text, result);
     SAYS(text, "2 servers; 1 copy of each tablet; ");
@@ -49,10 +51,12 @@ Test(lab_reports, tell_figures_and_verdict)
     SAYS(text, "grows at its");
     SAYS(text, "tcp://127.0.0.1:2             98.0 %");
     SAYS(text, "\n    refused: 12 monotonic, 1 <\n");
+    SAYS(text, "\n  kept: LAB_battery_by-time LAB_battery_salted\n");
     free(text);
     text = printed(lab_json, result);
     SAYS(text, "\"faults\":[\"monotonic\"]");
     SAYS(text, "\"replicas\":1,");
+    SAYS(text, "\"kept\":[\"LAB_battery_by-time\",\"LAB_battery_salted\"]");
     SAYS(text, "\"by_tablet\":[10,10,10,970]");
     SAYS(text, "{\"server\":\"2\",\"operations\":980,\"share\":0.980000}");
     SAYS(text, "\"decided\":{\"splits\":{\"count\":0,\"done\":0,\"given_up\":0},");

@@ -257,6 +257,11 @@ void lab_json(FILE *out, const struct lab_result *result)
         text(out, result->servers[i].address);
         fputc('}', out);
     }
+    fputs("],\"kept\":[", out);
+    for (size_t i = 0; i < result->kept_count; i++) {
+        fputs(i > 0 ? "," : "", out);
+        text(out, result->kept[i]);
+    }
     fputs("],\"variants\":[", out);
     for (size_t i = 0; i < result->experiment->variant_count; i++) {
         if (result->variants[i].has_run) {

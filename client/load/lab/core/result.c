@@ -1,5 +1,7 @@
 #include "client/load/lab/core/result.h"
 
+#include <stdio.h>
+
 #define SECOND_LEAST 1e-9
 
 const char *lab_fault_name(enum lab_fault fault)
@@ -55,6 +57,13 @@ void lab_result_deinit(struct lab_result *result)
         for (size_t j = 0; j < LAB_QUERIES_MAX; j++) {
             lab_timeline_deinit(&result->variants[i].queries[j].timeline);
         }
+    }
+}
+
+void lab_result_keep(struct lab_result *result, const char *table)
+{
+    if (result->kept_count < LAB_KEPT_MAX) {
+        (void)snprintf(result->kept[result->kept_count++], LAB_TABLE_BYTES, "%s", table);
     }
 }
 

@@ -16,6 +16,8 @@
 #define LAB_ADDRESS_BYTES  64
 #define LAB_SERVERS_MAX    64
 #define LAB_FAULTS_MAX     4
+#define LAB_TABLE_BYTES    64
+#define LAB_KEPT_MAX       (LAB_VARIANTS_MAX * 2) /* a copy beside each */
 #define LAB_TOLD_MAX       8
 
 /* Writes of one experiment and variant, or one of its queries. */
@@ -108,6 +110,8 @@ struct lab_result {
     struct lab_variant_result variants[LAB_VARIANTS_MAX];
     char verdict[LAB_SENTENCE_BYTES];
     char choice[LAB_SENTENCE_BYTES]; /* which to take for what */
+    char kept[LAB_KEPT_MAX][LAB_TABLE_BYTES]; /* tables that are left for who wants to look at them */
+    size_t kept_count;
 };
 
 #define LAB_WRITES SIZE_MAX /* as a phase; a query is one by its number */
@@ -124,6 +128,9 @@ bool lab_is_hot(const struct lab_variant_result *variant);
 /* False: no memory.  deinit in any case. */
 bool lab_result_init(struct lab_result *result, const struct lab_experiment *experiment);
 void lab_result_deinit(struct lab_result *result);
+
+/* The table is left. */
+void lab_result_keep(struct lab_result *result, const char *table);
 
 double lab_phase_rate(const struct lab_phase *phase);
 /* Cells that were looked at for a query, on average; 0 = none was answered by a scan. */

@@ -315,6 +315,19 @@ static void print_variant(FILE *out,
     print_cluster(out, variant);
 }
 
+static void print_kept(FILE *out, const struct lab_result *result)
+{
+    char names[sizeof result->kept + sizeof "kept:"] = "kept:";
+    size_t length = strlen(names);
+    for (size_t i = 0; i < result->kept_count; i++) {
+        length += (size_t)snprintf(names + length, sizeof names - length, " %s", result->kept[i]);
+    }
+    if (result->kept_count > 0) {
+        fputs("\n  ", out);
+        print_wrapped(out, names, 2);
+    }
+}
+
 void lab_text(FILE *out, const struct lab_result *result, bool draws)
 {
     print_head(out, result);
@@ -335,4 +348,5 @@ void lab_text(FILE *out, const struct lab_result *result, bool draws)
         fputs("\n  ", out);
         print_wrapped(out, result->choice, 2);
     }
+    print_kept(out, result);
 }
