@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/logger.h"
@@ -39,15 +38,6 @@ struct note {
     struct beacon_link_note link;
 };
 
-/* A node of a list that only grows, so that readers may keep pointers into it. */
-struct end_node {
-    struct lease_end end;
-    atomic_bool is_wanted; /* somebody counts on it, or may */
-    bool was_counted;      /* as lapsed; the beacon thread's */
-    uint64_t peer;
-    struct end_node *next;
-};
-
 struct beacons {
     struct beacons_options options;
     struct mailbox *mailbox;
@@ -55,107 +45,15 @@ struct beacons {
     struct beacon_links *links;
     struct transport_reply *answering; /* the request whose beacon is in the step */
     struct arena arena;
-    struct metric *lapsed;
     atomic_uint_fast64_t asked; /* by beacons_ask() */
     atomic_bool ask_is_noted;   /* and the note not taken yet */
     uint64_t asked_told;        /* of it, to the lease; the beacon thread's */
     struct metric *not_given;
-    _Atomic(struct end_node *) ends;
-    pthread_mutex_t ends_mutex; /* held to add one */
+    struct lease_ends ends;
     pthread_t thread;
     atomic_bool stopping;
     bool started;
 };
-
-/* --- where leases end ----------------------------------------------------------------------------- */
-
-static struct end_node *find_end(struct beacons *beacons, uint64_t peer)
-{
-    struct end_node *node = atomic_load_explicit(&beacons->ends, memory_order_acquire);
-    while (node != NULL && node->peer != peer) {
-        node = node->next;
-    }
-    return node;
-}
-
-/* NULL without memory. */
-static struct end_node *find_or_add_end(struct beacons *beacons, uint64_t peer)
-{
-    struct end_node *node = find_end(beacons, peer);
-    if (node == NULL) {
-        pthread_mutex_lock(&beacons->ends_mutex);
-        node = find_end(beacons, peer);
-        if (node == NULL) {
-            node = memory_allocate_zeroed(1, sizeof *node);
-            if (node != NULL) {
-                node->peer = peer;
-                node->next = atomic_load_explicit(&beacons->ends, memory_order_relaxed);
-                atomic_store_explicit(&beacons->ends, node, memory_order_release);
-            }
-        }
-        pthread_mutex_unlock(&beacons->ends_mutex);
-    }
-    return node;
-}
-
-const struct lease_end *beacons_lease_end(struct beacons *beacons, uint64_t peer)
-{
-    struct end_node *node = find_or_add_end(beacons, peer);
-    if (node == NULL) {
-        return NULL;
-    }
-    atomic_store_explicit(&node->is_wanted, true, memory_order_relaxed);
-    return &node->end;
-}
-
-/* It had been given, and is over: so it was not renewed in time.  Once for each time. */
-static void count_if_lapsed(struct beacons *beacons, struct end_node *node)
-{
-    int64_t until_ns = atomic_load_explicit(&node->end.until_ns, memory_order_relaxed);
-    bool is_wanted = atomic_load_explicit(&node->is_wanted, memory_order_relaxed);
-    if (is_wanted && until_ns != 0 && !node->was_counted && clock_monotonic_ns() >= until_ns) {
-        node->was_counted = true;
-        metric_add(beacons->lapsed, 1);
-        LOG_EVENT(LOG_LEVEL_WARN, "lease_lapsed", LOG_ID("server", node->peer));
-    }
-}
-
-static void look_for_lapsed(struct beacons *beacons)
-{
-    for (struct end_node *node = atomic_load_explicit(&beacons->ends, memory_order_acquire);
-         node != NULL; node = node->next) {
-        count_if_lapsed(beacons, node);
-    }
-}
-
-/* A peer whose end nobody has asked for is one that nobody counts on. */
-static void set_end(struct beacons *beacons, uint64_t peer, int64_t until_ns)
-{
-    struct end_node *node = find_end(beacons, peer);
-    if (node != NULL) {
-        count_if_lapsed(beacons, node);
-        node->was_counted = false;
-        atomic_store_explicit(&node->end.until_ns, until_ns, memory_order_release);
-    }
-}
-
-/* Said once: who asked before anybody counted on that peer, and comes to count on it now, would wait for ever. */
-static void set_confirmed(struct beacons *beacons, uint64_t peer, uint64_t asked)
-{
-    struct end_node *node = find_or_add_end(beacons, peer);
-    if (node != NULL) {
-        atomic_store_explicit(&node->end.confirmed, asked, memory_order_release);
-    }
-}
-
-/* It shares no tablet with this server any more: what it gave runs out, and nobody misses it. */
-static void let_run_out(struct beacons *beacons, uint64_t peer)
-{
-    struct end_node *node = find_end(beacons, peer);
-    if (node != NULL) {
-        node->was_counted = true;
-    }
-}
 
 /* --- effects ------------------------------------------------------------------------------------- */
 
@@ -209,14 +107,14 @@ static void perform(struct beacons *beacons, const struct lease_effects *effects
             acknowledge(beacons, effect);
             break;
         case LEASE_EFFECT_HELD_UNTIL:
-            set_end(beacons, effect->peer, effect->at_ns);
+            lease_ends_set(&beacons->ends, effect->peer, effect->at_ns);
             break;
         case LEASE_EFFECT_PEER_RESTARTED: /* what was held is void, also for what it opens anew */
-            set_end(beacons, effect->peer, 0);
+            lease_ends_set(&beacons->ends, effect->peer, 0);
             beacons->options.on_effect(beacons->options.context, effect);
             break;
         case LEASE_EFFECT_CONFIRMED:
-            set_confirmed(beacons, effect->peer, effect->asked);
+            lease_ends_confirm(&beacons->ends, effect->peer, effect->asked);
             confirmed = true;
             break;
         case LEASE_EFFECT_NOT_GIVEN:
@@ -286,7 +184,7 @@ static void set_peer(struct beacons *beacons, uint64_t peer, const char *address
     step(beacons,
          (struct lease_event){.type = LEASE_EVENT_PEER, .peer = peer, .present = address != NULL});
     if (address == NULL) {
-        let_run_out(beacons, peer);
+        lease_ends_let_run_out(&beacons->ends, peer);
     }
 }
 
@@ -377,7 +275,7 @@ static void on_tick(struct beacons *beacons)
 {
     on_ask(beacons);
     step(beacons, (struct lease_event){.type = LEASE_EVENT_TICK});
-    look_for_lapsed(beacons);
+    lease_ends_look_for_lapsed(&beacons->ends);
     look_at_confirmed(beacons);
 }
 
@@ -433,6 +331,11 @@ bool beacons_except(struct beacons *beacons, uint64_t peer, uint64_t tablet, uin
     return mailbox_push(
         beacons->mailbox,
         &(struct note){.type = NOTE_EXCEPT, .peer = peer, .tablet = tablet, .version = version});
+}
+
+const struct lease_end *beacons_lease_end(struct beacons *beacons, uint64_t peer)
+{
+    return lease_ends_want(&beacons->ends, peer);
 }
 
 /* The thread takes the note before it looks how often was asked, so one is enough for all who ask until then. */
@@ -497,13 +400,10 @@ enum status beacons_create(const struct beacons_options *options,
     }
     beacons->options = *options;
     arena_init(&beacons->arena, ARENA_BLOCK_BYTES, ARENA_BYTES_MAX);
-    beacons->lapsed = metric_counter(
-        "edubba_leases_lapsed_total", "",
-        "Leases of other servers that ran out before they were renewed.");
     beacons->not_given = metric_counter(
         "edubba_leases_not_given_total", "",
         "Beacons of other servers that were acknowledged without a lease.");
-    ASSERT(pthread_mutex_init(&beacons->ends_mutex, NULL) == 0);
+    lease_ends_init(&beacons->ends);
     if (!make_parts(beacons)) {
         beacons_destroy(beacons);
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory for leases");
@@ -556,12 +456,7 @@ void beacons_destroy(struct beacons *beacons)
     beacon_links_destroy(beacons->links);
     lease_destroy(beacons->lease);
     mailbox_destroy(beacons->mailbox);
-    for (struct end_node *node = atomic_load(&beacons->ends); node != NULL;) {
-        struct end_node *next = node->next;
-        memory_free(node);
-        node = next;
-    }
+    lease_ends_deinit(&beacons->ends);
     arena_deinit(&beacons->arena);
-    (void)pthread_mutex_destroy(&beacons->ends_mutex);
     memory_free(beacons);
 }

@@ -9,31 +9,24 @@
  * It has connections of its own, touches no disk and waits for nothing but its mailbox, so that what
  * holds up data does not let leases lapse.
  *
- * What a lease holds until is kept in a lease_end, where readers of any thread look at it: first
- * they take their snapshot, then they look, and answer only if it is not over (rule 7).
+ * What a lease holds until is kept in a lease_end, where readers of any thread look at it (lease_ends.h).
  *
  * Thread rule: as said at each function.  Create, start and destroy when no other thread can call.
  */
 #ifndef TABLETSERVER_PEER_BEACONS_H
 #define TABLETSERVER_PEER_BEACONS_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
 #include "common/io/transport/transport.h"
+#include "tabletserver/peer/lease_ends.h"
 #include "tabletserver/replica/lease.h"
 
 #define BEACONS_MAILBOX_CAPACITY 16384
 
 struct beacons;
-
-/* Of one peer.  In clock_monotonic_ns(); 0 = nothing is held. */
-struct lease_end {
-    _Atomic int64_t until_ns;
-    atomic_uint_fast64_t confirmed; /* of beacons_ask()'s numbers */
-};
 
 struct beacons_options {
     struct lease_settings lease;
@@ -88,17 +81,6 @@ const struct lease_end *beacons_lease_end(struct beacons *beacons, uint64_t peer
  * what it excepted then was taken from readers before.  Any thread.
  */
 uint64_t beacons_ask(struct beacons *beacons);
-
-/* Does it hold at now_ns?  Any thread. */
-static inline bool lease_end_holds(const struct lease_end *end, int64_t now_ns)
-{
-    return now_ns < atomic_load_explicit(&end->until_ns, memory_order_acquire);
-}
-
-static inline bool lease_end_is_confirmed(const struct lease_end *end, uint64_t asked)
-{
-    return asked <= atomic_load_explicit(&end->confirmed, memory_order_acquire);
-}
 
 /* A request of METHOD_BEACON: answered by the thread.  On nng's threads. */
 void beacons_on_request(struct beacons *beacons,
