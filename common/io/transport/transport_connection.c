@@ -175,8 +175,7 @@ static bool may_resume(void *owner)
 }
 
 static const struct stream_events connection_events = {
-    .on_message = on_message,
-    .wants_pause = wants_pause,
+    .inbox = {.on_message = on_message, .wants_pause = wants_pause},
     .may_resume = may_resume,
     .on_down = on_down,
 };

@@ -108,7 +108,7 @@ static void kick_send_locked(struct transport_stream *stream)
 
 static void receive_locked(struct transport_stream *stream)
 {
-    nng_iov part = {stream->in + stream->in_end, stream->in_capacity_bytes - stream->in_end};
+    nng_iov part = {stream->inbox.data + stream->inbox.end, inbox_room(&stream->inbox)};
     ASSERT(part.iov_len > 0);
     int error = nng_aio_set_iov(stream->receive_aio, 1, &part);
     ASSERT(error == 0);
@@ -143,172 +143,6 @@ static void finish_locked(struct transport_stream *stream)
 
 /* --- receiving, on nng's threads; one at a time ------------------------------------------------ */
 
-enum progress {
-    PROGRESS_MORE,  /* read on */
-    PROGRESS_PAUSE, /* the owner has enough */
-    PROGRESS_FAILED,
-};
-
-static enum status malformed(struct error *ret_error, const char *text)
-{
-    return error_set(ret_error, STATUS_MALFORMED, "%s", text);
-}
-
-static void release_partial(struct stream_partial *partial)
-{
-    transport_budget_release_unfinished(&partial->charged_bytes);
-    partial->active = false;
-    buffer_deinit(&partial->buffer);
-}
-
-/* A frame that begins or goes on with a message in parts; delivers it when it is whole. */
-static enum status take_part(struct transport_stream *stream,
-                             const struct frame_header *header,
-                             struct bytes payload,
-                             struct error *ret_error)
-{
-    struct stream_partial *partial = &stream->partial;
-    if (!partial->active) {
-        partial->active = true;
-        partial->type = header->type;
-        partial->method = header->method;
-        partial->request = header->request;
-    } else if (partial->request != header->request || partial->type != header->type ||
-               partial->method != header->method) {
-        return malformed(ret_error, "a second message in parts before the first is whole");
-    }
-    if (payload.size_bytes > LIMIT_MESSAGE_BYTES - partial->buffer.size_bytes) {
-        return error_set(ret_error, STATUS_MALFORMED, "message of more than %d bytes",
-                         LIMIT_MESSAGE_BYTES);
-    }
-    if (!transport_budget_charge_unfinished(payload.size_bytes, &partial->charged_bytes)) {
-        return error_set(ret_error, STATUS_RESOURCE_EXHAUSTED,
-                         "unfinished messages hold too much memory; send it again later");
-    }
-    buffer_append_bytes(&partial->buffer, payload);
-    if (partial->buffer.failed) {
-        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for a message of %zu bytes",
-                         partial->buffer.size_bytes + payload.size_bytes);
-    }
-    if ((header->flags & FRAME_FLAG_MORE) != 0) {
-        return STATUS_OK;
-    }
-    struct stream_message message = {
-        .type = header->type,
-        .method = header->method,
-        .request = header->request,
-        .stream = (header->flags & FRAME_FLAG_STREAM) != 0,
-        .payload = buffer_bytes(&partial->buffer),
-        .assembled = &partial->buffer,
-    };
-    enum status status = stream->events->on_message(stream->owner, &message, ret_error);
-    release_partial(partial);
-    return status;
-}
-
-static enum status take_frame(struct transport_stream *stream,
-                              const struct frame_header *header,
-                              struct bytes payload,
-                              struct error *ret_error)
-{
-    const struct stream_partial *partial = &stream->partial;
-    bool continues = partial->active && partial->request == header->request &&
-                     partial->type == header->type;
-    if (continues || (header->flags & FRAME_FLAG_MORE) != 0) {
-        return take_part(stream, header, payload, ret_error);
-    }
-    struct stream_message message = {
-        .type = header->type,
-        .method = header->method,
-        .request = header->request,
-        .stream = (header->flags & FRAME_FLAG_STREAM) != 0,
-        .payload = payload,
-    };
-    return stream->events->on_message(stream->owner, &message, ret_error);
-}
-
-/* Is the next frame there?  *ret_frame_bytes is its size, or what must be there to know it. */
-static enum status peek_frame(struct transport_stream *stream,
-                              struct frame_header *ret_header,
-                              size_t *ret_frame_bytes,
-                              bool *ret_whole,
-                              struct error *ret_error)
-{
-    size_t there = stream->in_end - stream->in_start;
-    *ret_frame_bytes = FRAME_HEADER_BYTES;
-    *ret_whole = false;
-    if (there < FRAME_HEADER_BYTES) {
-        return STATUS_OK;
-    }
-    const uint8_t *at = stream->in + stream->in_start;
-    enum status status = frame_header_decode(at, ret_header, ret_error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    if (stream->in_handshake && (ret_header->payload_bytes > STREAM_HANDSHAKE_BYTES_MAX ||
-                                 (ret_header->flags & FRAME_FLAG_MORE) != 0)) {
-        return malformed(ret_error, "too large a frame before the handshake");
-    }
-    *ret_frame_bytes = FRAME_HEADER_BYTES + ret_header->payload_bytes;
-    *ret_whole = there >= *ret_frame_bytes;
-    return STATUS_OK;
-}
-
-/* Room for the rest of a frame of frame_bytes: move, grow, or shrink again. */
-static enum status make_room(struct transport_stream *stream,
-                             size_t frame_bytes,
-                             struct error *ret_error)
-{
-    size_t there = stream->in_end - stream->in_start;
-    if (stream->in_start > 0 && there > 0) {
-        memmove(stream->in, stream->in + stream->in_start, there);
-    }
-    stream->in_start = 0;
-    stream->in_end = there;
-    size_t wanted = frame_bytes > STREAM_RECEIVE_BYTES ? frame_bytes : STREAM_RECEIVE_BYTES;
-    bool shrink = there == 0 && !stream->partial.active && wanted < stream->in_capacity_bytes;
-    if (wanted <= stream->in_capacity_bytes && !shrink) {
-        return STATUS_OK;
-    }
-    uint8_t *in = memory_resize(stream->in, wanted);
-    if (in != NULL) {
-        stream->in = in;
-        stream->in_capacity_bytes = wanted;
-    } else if (!shrink) {
-        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for a frame of %zu bytes", wanted);
-    }
-    return STATUS_OK;
-}
-
-static enum progress take_frames(struct transport_stream *stream, struct error *ret_error)
-{
-    for (;;) {
-        struct frame_header header;
-        size_t frame_bytes = 0;
-        bool whole = false;
-        enum status status = peek_frame(stream, &header, &frame_bytes, &whole, ret_error);
-        if (status == STATUS_OK && !whole) {
-            status = make_room(stream, frame_bytes, ret_error);
-            return status == STATUS_OK ? PROGRESS_MORE : PROGRESS_FAILED;
-        }
-        const uint8_t *at = stream->in + stream->in_start;
-        struct bytes payload = bytes_of(at + FRAME_HEADER_BYTES, header.payload_bytes);
-        if (status == STATUS_OK) {
-            status = frame_check(at, payload, ret_error);
-        }
-        if (status == STATUS_OK) {
-            status = take_frame(stream, &header, payload, ret_error);
-        }
-        if (status != STATUS_OK) {
-            return PROGRESS_FAILED;
-        }
-        stream->in_start += frame_bytes;
-        if (stream->events->wants_pause(stream->owner)) {
-            return PROGRESS_PAUSE;
-        }
-    }
-}
-
 static void set_nng_error(struct error *error, int nng_error)
 {
     if (nng_error == NNG_ECONNSHUT || nng_error == NNG_ECONNRESET || nng_error == NNG_ECLOSED) {
@@ -322,7 +156,7 @@ static void on_received(void *context)
 {
     struct transport_stream *stream = context;
     struct error error = {0};
-    enum progress progress = PROGRESS_FAILED;
+    enum inbox_progress progress = INBOX_FAILED;
 
     pthread_mutex_lock(&stream->lock);
     bool closed = stream->closed || stream->close_when_sent;
@@ -332,17 +166,17 @@ static void on_received(void *context)
     if (nng_error != 0) {
         set_nng_error(&error, nng_error);
     } else if (!closed) {
-        stream->in_end += nng_aio_count(stream->receive_aio);
-        progress = take_frames(stream, &error);
+        inbox_filled(&stream->inbox, nng_aio_count(stream->receive_aio));
+        progress = inbox_take(&stream->inbox, stream->in_handshake, &error);
     }
 
     pthread_mutex_lock(&stream->lock);
     stream->receiving = false;
     if (stream->closed || stream->close_when_sent) {
         /* Said and done by someone else. */
-    } else if (progress == PROGRESS_FAILED) {
+    } else if (progress == INBOX_FAILED) {
         close_locked(stream, &error);
-    } else if (progress == PROGRESS_MORE) {
+    } else if (progress == INBOX_MORE) {
         receive_locked(stream);
     } else {
         /* What there was to wait for may have come about since the owner was asked. */
@@ -406,10 +240,8 @@ enum status transport_stream_init(struct transport_stream *stream,
     *stream = (struct transport_stream){.events = events, .owner = owner};
     transport_threads_start();
     pthread_mutex_init(&stream->lock, NULL);
-    stream->in = memory_allocate(STREAM_RECEIVE_BYTES);
-    stream->in_capacity_bytes = STREAM_RECEIVE_BYTES;
-    enum status status = outbox_init(&stream->outbox);
-    if (status != STATUS_OK || stream->in == NULL ||
+    enum status outbox = outbox_init(&stream->outbox);
+    if (inbox_init(&stream->inbox, &events->inbox, owner) != STATUS_OK || outbox != STATUS_OK ||
         nng_aio_alloc(&stream->receive_aio, on_received, stream) != 0 ||
         nng_aio_alloc(&stream->send_aio, on_batch_sent, stream) != 0 ||
         nng_aio_alloc(&stream->try_aio, NULL, NULL) != 0 ||
@@ -435,8 +267,7 @@ void transport_stream_deinit(struct transport_stream *stream)
     }
     transport_budget_note_queued(transport_stream_queued_bytes(stream), 0);
     outbox_deinit(&stream->outbox);
-    release_partial(&stream->partial);
-    memory_free(stream->in);
+    inbox_deinit(&stream->inbox);
     pthread_mutex_destroy(&stream->lock);
 }
 

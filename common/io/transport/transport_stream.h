@@ -1,7 +1,7 @@
 /*
  * One connection's bytes, as messages: what both ends of the transport share.
  *
- *   nng stream -> receive buffer -> frames -> messages -> on_message      (one nng thread at a time)
+ *   nng stream -> inbox -> messages -> on_message                         (one nng thread at a time)
  *   transport_stream_send -> outbox -> batches -> nng stream              (any thread)
  *
  * States: new (may queue) -> started (nng stream known) -> closed -> down.  A stream is closed by
@@ -10,9 +10,7 @@
  * started.  Operations are started under the lock and never after closing.  Those with a callback
  * are never cancelled: closing the nng stream ends them, and their callbacks see it.
  *
- * At most one message in parts is received at a time, of at most LIMIT_MESSAGE_BYTES; before the
- * handshake a frame has at most STREAM_HANDSHAKE_BYTES_MAX.  What all streams hold together is
- * accounted for in transport_budget.h.
+ * What all streams hold together is accounted for in transport_budget.h.
  *
  * The owner's callbacks are called without the lock, but wants_pause and may_resume, which may be
  * called with it and must not call back.
@@ -27,40 +25,14 @@
 
 #include <nng/nng.h>
 
+#include "common/io/transport/transport_inbox.h"
 #include "common/io/transport/transport_outbox.h"
 
-#define STREAM_HANDSHAKE_BYTES_MAX 4096
-#define STREAM_RECEIVE_BYTES       (64 * 1024) /* the buffer; more while a frame needs it */
-
-struct stream_message {
-    enum frame_type type;
-    uint16_t method;
-    uint64_t request;
-    bool stream;
-    struct bytes payload;     /* good for the call */
-    struct buffer *assembled; /* came in parts: the callee may take this memory; else NULL */
-};
-
 struct stream_events {
-    /* Anything but STATUS_OK closes the stream with that error. */
-    enum status (*on_message)(void *owner,
-                              const struct stream_message *message,
-                              struct error *ret_error);
-    /* Enough for now?  And: may reading go on?  The second is asked after transport_stream_resume()
-     * and after every batch sent. */
-    bool (*wants_pause)(void *owner);
+    struct inbox_events inbox; /* what comes; an error of it closes the stream */
+    /* May reading go on?  Asked after transport_stream_resume() and after every batch sent. */
     bool (*may_resume)(void *owner);
     void (*on_down)(void *owner, const struct error *error);
-};
-
-/* A message that arrives in parts. */
-struct stream_partial {
-    bool active;
-    enum frame_type type;
-    uint16_t method;
-    uint64_t request;
-    struct buffer buffer;
-    uint64_t charged_bytes; /* of the budget of all streams (transport_budget.h) */
 };
 
 struct transport_stream {
@@ -88,11 +60,7 @@ struct transport_stream {
     _Atomic int64_t taken_ns;      /* monotonic: the last batch was sent, or nothing was queued */
 
     /* Touched by the receive callback only. */
-    uint8_t *in;
-    size_t in_capacity_bytes;
-    size_t in_start;
-    size_t in_end;
-    struct stream_partial partial;
+    struct inbox inbox;
 };
 
 /* Errors: STATUS_NO_MEMORY; nothing is left of the stream then. */
