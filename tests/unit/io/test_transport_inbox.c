@@ -16,8 +16,8 @@ struct owner {
 
 static void note(struct buffer *into, uint64_t request, struct bytes payload)
 {
-    buffer_append_u64(into, request);
-    buffer_append_u64(into, payload.size_bytes);
+    buffer_append(into, &request, sizeof request);
+    buffer_append(into, &payload.size_bytes, sizeof payload.size_bytes);
     buffer_append_bytes(into, payload);
 }
 
