@@ -10,142 +10,11 @@
 #include "client/load/core/excerpt.h"
 #include "client/load/core/report.h"
 #include "client/load/lab/confine.h"
-#include "client/load/lab/core/json.h"
-#include "client/load/lab/core/page.h"
-#include "client/load/lab/core/text.h"
 #include "client/load/lab/core/verdict.h"
+#include "client/load/lab/outlets.h"
 #include "client/load/lab/pids.h"
 #include "client/load/lab/trial.h"
 #include "client/load/signals.h"
-
-/* --- reports ---------------------------------------------------------------------------------- */
-
-#define PAGE_NAME_BYTES 64
-#define NO_PAGE         "none" /* --html */
-
-/* Where what comes of the experiments goes; NULL = nowhere. */
-struct outlets {
-    FILE *report; /* stdout or --output */
-    FILE *json;
-    FILE *html;
-    char page
-        [PAGE_NAME_BYTES]; /* where --html does not say: begun when there is something to show; empty = none */
-    const char *failed; /* the file that could not be written, or opened; NULL = none */
-    int cause;
-    size_t told;
-};
-
-static FILE *open_outlet(struct outlets *outlets, const char *path)
-{
-    FILE *file = path != NULL && outlets->failed == NULL ? fopen(path, "we") : NULL;
-    if (file == NULL && path != NULL && outlets->failed == NULL) {
-        outlets->failed = path;
-        outlets->cause = errno;
-    }
-    return file;
-}
-
-/* They are opened before anything is run: a slip in a name should not cost a run. */
-static bool open_outlets(struct outlets *outlets,
-                         const struct load_options *options,
-                         const char *name)
-{
-    *outlets = (struct outlets){.report = stdout};
-    bool has_page = options->html != NULL && strcmp(options->html, NO_PAGE) != 0;
-    if (options->html == NULL && options->format == LOAD_TEXT) {
-        (void)snprintf(outlets->page, sizeof outlets->page, "lab-%s.html", name);
-    }
-    FILE *output = open_outlet(outlets, options->output);
-    outlets->report = output != NULL ? output : stdout;
-    outlets->json = open_outlet(outlets, options->json);
-    outlets->html = has_page ? open_outlet(outlets, options->html) : NULL;
-    if (outlets->html != NULL) {
-        lab_page_begin(outlets->html);
-    }
-    return outlets->failed == NULL;
-}
-
-static void check_outlet(struct outlets *outlets, FILE *file, const char *name)
-{
-    if (file != NULL && (fflush(file) != 0 || ferror(file) != 0) && outlets->failed == NULL) {
-        outlets->failed = name;
-        outlets->cause = errno;
-    }
-}
-
-/* Nobody has asked for it by name: where it cannot be written, the rest is told all the same. */
-static void begin_page(struct outlets *outlets)
-{
-    char warning[LAB_ERROR_BYTES];
-    outlets->html = fopen(outlets->page, "we");
-    if (outlets->html != NULL) {
-        lab_page_begin(outlets->html);
-        return;
-    }
-    (void)snprintf(warning, sizeof warning,
-                   "the page %s cannot be written here: %s; --html FILE puts it elsewhere",
-                   outlets->page, strerror(errno));
-    load_warn(warning);
-    outlets->page[0] = '\0';
-}
-
-/* Of a run that came to nothing there is none, and the page of one before stays. */
-static bool has_charts(const struct lab_result *result)
-{
-    bool has_run = false;
-    for (size_t i = 0; i < result->experiment->variant_count; i++) {
-        has_run = has_run || result->variants[i].write.has_run;
-    }
-    return has_run;
-}
-
-static void tell(struct outlets *outlets,
-                 const struct load_options *options,
-                 const struct lab_result *result)
-{
-    bool draws = outlets->report == stdout && isatty(STDOUT_FILENO);
-    if (options->format == LOAD_JSON) {
-        lab_json(outlets->report, result);
-        fputc('\n', outlets->report);
-    } else {
-        fputs(outlets->told > 0 ? "\n" : "", outlets->report);
-        lab_text(outlets->report, result, draws);
-    }
-    if (outlets->json != NULL) {
-        lab_json(outlets->json, result);
-        fputc('\n', outlets->json);
-    }
-    if (outlets->html == NULL && outlets->page[0] != '\0' && has_charts(result)) {
-        begin_page(outlets);
-    }
-    if (outlets->html != NULL) {
-        lab_page_add(outlets->html, result, outlets->told == 0);
-    }
-    outlets->told++;
-    check_outlet(outlets, outlets->report, "the report");
-    check_outlet(outlets, outlets->json, options->json);
-}
-
-static int close_outlets(struct outlets *outlets, const struct load_options *options, int exit_code)
-{
-    if (outlets->html != NULL) {
-        const char *page = options->html != NULL ? options->html : outlets->page;
-        lab_page_end(outlets->html);
-        check_outlet(outlets, outlets->html, page);
-        (void)fclose(outlets->html);
-        if (options->format == LOAD_TEXT && outlets->failed == NULL) {
-            fprintf(outlets->report, "\nThe page, with charts: %s (open it in a browser)\n", page);
-        }
-    }
-    if (outlets->json != NULL) {
-        (void)fclose(outlets->json);
-    }
-    if (outlets->report != stdout) {
-        (void)fclose(outlets->report);
-    }
-    return outlets->failed != NULL ? load_complain_file(outlets->failed, outlets->cause)
-                                   : exit_code;
-}
 
 /* --- confinement ------------------------------------------------------------------------------ */
 
@@ -215,7 +84,7 @@ struct choice {
 
 static int run_one(struct lab_trial *trial,
                    const struct lab_experiment *experiment,
-                   struct outlets *outlets)
+                   struct lab_outlets *outlets)
 {
     struct lab_result *result = malloc(sizeof *result);
     int exit_code = EXIT_CODE_FAILED;
@@ -225,7 +94,7 @@ static int run_one(struct lab_trial *trial,
     } else {
         exit_code = lab_trial_run(trial, result);
         lab_verdict(result);
-        tell(outlets, trial->options, result);
+        lab_outlets_tell(outlets, trial->options, result);
     }
     if (result != NULL) {
         lab_result_deinit(result);
@@ -234,7 +103,7 @@ static int run_one(struct lab_trial *trial,
     return exit_code;
 }
 
-static int run_chosen(struct lab_trial *trial, struct choice choice, struct outlets *outlets)
+static int run_chosen(struct lab_trial *trial, struct choice choice, struct lab_outlets *outlets)
 {
     int exit_code = EXIT_CODE_OK;
     for (size_t i = choice.first; i < choice.end; i++) {
@@ -263,7 +132,7 @@ static enum edubba_code check_replicas(const struct lab_trial *trial, struct edu
     return error->code;
 }
 
-static int run(const struct load_options *options, struct choice choice, struct outlets *outlets)
+static int run(const struct load_options *options, struct choice choice, struct lab_outlets *outlets)
 {
     struct lab_stand stand;
     struct lab_confine confined = {0};
@@ -407,7 +276,7 @@ static void list_as_json(FILE *out)
 int lab_command(struct load_options *options, size_t count, const char *const *words)
 {
     struct choice choice = {0, LAB_EXPERIMENT_COUNT};
-    struct outlets outlets;
+    struct lab_outlets outlets;
     int exit_code = EXIT_CODE_OK;
     if (options->list) {
         if (options->format == LOAD_JSON) {
@@ -434,10 +303,10 @@ int lab_command(struct load_options *options, size_t count, const char *const *w
     if (!complete(options, &exit_code)) {
         return exit_code;
     }
-    if (open_outlets(&outlets, options, words[0])) {
+    if (lab_outlets_open(&outlets, options, words[0])) {
         exit_code = run(options, choice, &outlets);
     }
-    return close_outlets(&outlets, options, exit_code);
+    return lab_outlets_close(&outlets, options, exit_code);
 }
 
 /* --- help ------------------------------------------------------------------------------------- */
