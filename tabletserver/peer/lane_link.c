@@ -9,7 +9,8 @@
 
 #define CONNECT_TIMEOUT_MS 1000
 #define REDIAL_NS          (INT64_C(200) * 1000 * 1000)
-#define REDIAL_OTHER_NS    (INT64_C(2000) * 1000 * 1000) /* an address at which another server was met */
+#define REDIAL_OTHER_NS \
+    (INT64_C(2000) * 1000 * 1000) /* an address at which another server was met */
 
 struct lane_outbox {
     struct lane_outbox *next;
@@ -21,7 +22,9 @@ struct lane_outbox {
 
 /* --- gathering ------------------------------------------------------------------------------------ */
 
-static struct lane_outbox *find_outbox(struct lane_link *link, uint64_t from_store, uint64_t to_store)
+static struct lane_outbox *find_outbox(struct lane_link *link,
+                                       uint64_t from_store,
+                                       uint64_t to_store)
 {
     struct lane_outbox *outbox = link->outboxes;
     while (outbox != NULL && (outbox->from_store != from_store || outbox->to_store != to_store)) {
@@ -46,7 +49,9 @@ static void empty(struct lane_outbox *outbox)
     outbox->item_count = 0;
 }
 
-static bool has_room(const struct lane_shared *shared, const struct lane_outbox *outbox, uint64_t item_bytes)
+static bool has_room(const struct lane_shared *shared,
+                     const struct lane_outbox *outbox,
+                     uint64_t item_bytes)
 {
     uint64_t bytes = outbox->message.size_bytes + item_bytes;
     return outbox->item_count == 0 ||

@@ -48,7 +48,8 @@ struct lane_link {
     uint32_t in_flight;
     bool large_in_flight; /* one that small ones would overtake: nothing else leaves */
     int64_t progress_ns;  /* of the last answer, or of the first batch after none was on its way */
-    atomic_bool broken;   /* the connection is; the thread is to close it.  Without the mutex: it may be said from
+    atomic_bool
+        broken; /* the connection is; the thread is to close it.  Without the mutex: it may be said from
                              inside of a send */
     atomic_bool is_other; /* it leads to another server; set by a callback of it */
     char address[LANE_ADDRESS_BYTES];

@@ -17,9 +17,8 @@ void lease_ends_init(struct lease_ends *ends)
 {
     atomic_init(&ends->first, NULL);
     ASSERT(pthread_mutex_init(&ends->mutex, NULL) == 0);
-    ends->lapsed = metric_counter(
-        "edubba_leases_lapsed_total", "",
-        "Leases of other servers that ran out before they were renewed.");
+    ends->lapsed = metric_counter("edubba_leases_lapsed_total", "",
+                                  "Leases of other servers that ran out before they were renewed.");
 }
 
 void lease_ends_deinit(struct lease_ends *ends)

@@ -6,9 +6,9 @@
 #include "client/load/lab/filter.h"
 #include "client/load/run.h"
 
-#define BATCH_ROWS  200
-#define ROW_CELLS   8 /* of a row that is copied: what is beyond them is refused */
-#define TEXT_BYTES  65536
+#define BATCH_ROWS 200
+#define ROW_CELLS  8 /* of a row that is copied: what is beyond them is refused */
+#define TEXT_BYTES 65536
 
 /* Rows on their way from one table to the other. */
 struct batch {
@@ -177,8 +177,7 @@ enum edubba_code lab_copy(struct lab_stand *stand,
     struct edubba_error dropping;
     if (is_made && stand->options->keep) {
         lab_result_keep(result, name);
-    } else if (is_made &&
-               edubba_delete_table(stand->observer, name, &dropping) != EDUBBA_OK &&
+    } else if (is_made && edubba_delete_table(stand->observer, name, &dropping) != EDUBBA_OK &&
                code == EDUBBA_OK) {
         *error = dropping;
         code = dropping.code;

@@ -132,7 +132,9 @@ static enum edubba_code check_replicas(const struct lab_trial *trial, struct edu
     return error->code;
 }
 
-static int run(const struct load_options *options, struct choice choice, struct lab_outlets *outlets)
+static int run(const struct load_options *options,
+               struct choice choice,
+               struct lab_outlets *outlets)
 {
     struct lab_stand stand;
     struct lab_confine confined = {0};

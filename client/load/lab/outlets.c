@@ -22,8 +22,8 @@ static FILE *open_outlet(struct lab_outlets *outlets, const char *path)
 }
 
 bool lab_outlets_open(struct lab_outlets *outlets,
-                         const struct load_options *options,
-                         const char *name)
+                      const struct load_options *options,
+                      const char *name)
 {
     *outlets = (struct lab_outlets){.report = stdout};
     bool has_page = options->html != NULL && strcmp(options->html, NO_PAGE) != 0;
@@ -75,8 +75,8 @@ static bool has_charts(const struct lab_result *result)
 }
 
 void lab_outlets_tell(struct lab_outlets *outlets,
-                 const struct load_options *options,
-                 const struct lab_result *result)
+                      const struct load_options *options,
+                      const struct lab_result *result)
 {
     bool draws = outlets->report == stdout && isatty(STDOUT_FILENO);
     if (options->format == LOAD_JSON) {
@@ -101,7 +101,9 @@ void lab_outlets_tell(struct lab_outlets *outlets,
     check_outlet(outlets, outlets->json, options->json);
 }
 
-int lab_outlets_close(struct lab_outlets *outlets, const struct load_options *options, int exit_code)
+int lab_outlets_close(struct lab_outlets *outlets,
+                      const struct load_options *options,
+                      int exit_code)
 {
     if (outlets->html != NULL) {
         const char *page = options->html != NULL ? options->html : outlets->page;

@@ -14,24 +14,29 @@
 #define LAB_PAGE_BYTES 64
 
 struct lab_outlets {
-    FILE *report;              /* stdout or --output */
-    FILE *json;                /* NULL = nowhere; so html */
+    FILE *report; /* stdout or --output */
+    FILE *json;   /* NULL = nowhere; so html */
     FILE *html;
-    char page[LAB_PAGE_BYTES]; /* where --html does not say: begun when there is something to show; "" = there is none */
-    const char *failed;        /* the file that could not be written, or opened; NULL = none */
+    char page
+        [LAB_PAGE_BYTES]; /* where --html does not say: begun when there is something to show; "" = there is none */
+    const char *failed; /* the file that could not be written, or opened; NULL = none */
     int cause;
     size_t told;
 };
 
 /* For what is run by this name.  They are opened before anything is run: a slip in a name should not cost a run.  False:
  * one cannot be; close says which. */
-bool lab_outlets_open(struct lab_outlets *outlets, const struct load_options *options, const char *name);
+bool lab_outlets_open(struct lab_outlets *outlets,
+                      const struct load_options *options,
+                      const char *name);
 
 void lab_outlets_tell(struct lab_outlets *outlets,
                       const struct load_options *options,
                       const struct lab_result *result);
 
 /* exit_code, or another where a file failed, which is said. */
-int lab_outlets_close(struct lab_outlets *outlets, const struct load_options *options, int exit_code);
+int lab_outlets_close(struct lab_outlets *outlets,
+                      const struct load_options *options,
+                      int exit_code);
 
 #endif /* CLIENT_LOAD_LAB_OUTLETS_H */

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "client/load/complaint.h"
 #include "client/load/files.h"
 #include "client/load/lab/core/cuts.h"
 #include "client/load/open.h"
 #include "client/load/run.h"
 #include "client/load/signals.h"
-#include "client/load/complaint.h"
 
 #define AGENT          "edubba-load-lab/" EDUBBA_VERSION
 #define SERVED_NS      (INT64_C(20) * 1000 * 1000 * 1000)

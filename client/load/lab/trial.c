@@ -171,9 +171,8 @@ static void check_sums(const struct passage *passage)
 static void copy(const struct passage *passage)
 {
     struct edubba_error error;
-    if (!is_over() &&
-        lab_copy(passage->trial->stand, &passage->world, passage->result, passage->variant,
-                 &error) != EDUBBA_OK) {
+    if (!is_over() && lab_copy(passage->trial->stand, &passage->world, passage->result,
+                               passage->variant, &error) != EDUBBA_OK) {
         fail(passage->variant, "the copy could not be made", error.text);
     }
 }

@@ -117,7 +117,7 @@ static enum status peek_frame(const struct inbox *inbox,
         return status;
     }
     if (in_handshake && (ret_header->payload_bytes > INBOX_HANDSHAKE_BYTES_MAX ||
-                                 (ret_header->flags & FRAME_FLAG_MORE) != 0)) {
+                         (ret_header->flags & FRAME_FLAG_MORE) != 0)) {
         return malformed(ret_error, "too large a frame before the handshake");
     }
     *ret_frame_bytes = FRAME_HEADER_BYTES + ret_header->payload_bytes;
@@ -126,9 +126,7 @@ static enum status peek_frame(const struct inbox *inbox,
 }
 
 /* Room for the rest of a frame of frame_bytes: move, grow, or shrink again. */
-static enum status make_room(struct inbox *inbox,
-                             size_t frame_bytes,
-                             struct error *ret_error)
+static enum status make_room(struct inbox *inbox, size_t frame_bytes, struct error *ret_error)
 {
     size_t there = inbox->end - inbox->start;
     if (inbox->start > 0 && there > 0) {
@@ -157,7 +155,8 @@ enum inbox_progress inbox_take(struct inbox *inbox, bool in_handshake, struct er
         struct frame_header header;
         size_t frame_bytes = 0;
         bool whole = false;
-        enum status status = peek_frame(inbox, in_handshake, &header, &frame_bytes, &whole, ret_error);
+        enum status status = peek_frame(inbox, in_handshake, &header, &frame_bytes, &whole,
+                                        ret_error);
         if (status == STATUS_OK && !whole) {
             status = make_room(inbox, frame_bytes, ret_error);
             return status == STATUS_OK ? INBOX_MORE : INBOX_FAILED;

@@ -151,7 +151,8 @@ Test(transport_inbox, a_flipped_bit_ends_it)
         cr_assert_eq(inbox_init(&inbox, &EVENTS, &owner), STATUS_OK);
         enum inbox_progress progress = feed(&prng, &inbox, buffer_bytes(&wire), &error);
         bool waits = progress == INBOX_MORE; /* for a frame that is said to be larger */
-        cr_assert(progress == INBOX_FAILED || (waits && bit < first_bytes * 8 + 32), "bit %zu", bit);
+        cr_assert(progress == INBOX_FAILED || (waits && bit < first_bytes * 8 + 32), "bit %zu",
+                  bit);
         cr_assert(waits || error.status == STATUS_MALFORMED);
         cr_assert_eq(owner.count, 1, "bit %zu", bit);
         wire.data[bit / 8] ^= (uint8_t)(1U << bit % 8);
@@ -170,7 +171,8 @@ static void refuses(struct buffer *wire, bool in_handshake, const char *words)
     cr_assert_leq(wire->size_bytes, inbox_room(&inbox));
     memcpy(inbox.data, wire->data, wire->size_bytes);
     inbox_filled(&inbox, wire->size_bytes);
-    cr_assert_eq(inbox_take(&inbox, in_handshake, &error), words == NULL ? INBOX_MORE : INBOX_FAILED);
+    cr_assert_eq(inbox_take(&inbox, in_handshake, &error),
+                 words == NULL ? INBOX_MORE : INBOX_FAILED);
     cr_assert(words == NULL || strstr(error.text, words) != NULL, "%s", error.text);
     inbox_deinit(&inbox);
     buffer_deinit(&owner.came);

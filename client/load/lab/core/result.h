@@ -110,7 +110,8 @@ struct lab_result {
     struct lab_variant_result variants[LAB_VARIANTS_MAX];
     char verdict[LAB_SENTENCE_BYTES];
     char choice[LAB_SENTENCE_BYTES]; /* which to take for what */
-    char kept[LAB_KEPT_MAX][LAB_TABLE_BYTES]; /* tables that are left for who wants to look at them */
+    char kept[LAB_KEPT_MAX]
+             [LAB_TABLE_BYTES]; /* tables that are left for who wants to look at them */
     size_t kept_count;
 };
 

@@ -16,8 +16,8 @@ static double looked_at(const struct lab_phase *query)
 }
 
 void lab_judge_unanswered(const struct lab_experiment *experiment,
-                             struct lab_variant_result *variant,
-                             struct lab_sentence *sentence)
+                          struct lab_variant_result *variant,
+                          struct lab_sentence *sentence)
 {
     for (size_t i = 0; i < LAB_QUERIES_MAX; i++) {
         const struct lab_phase *query = &variant->queries[i];
@@ -31,8 +31,8 @@ void lab_judge_unanswered(const struct lab_experiment *experiment,
 }
 
 void lab_judge_queries(const struct lab_experiment *experiment,
-                          struct lab_variant_result *variant,
-                          struct lab_sentence *sentence)
+                       struct lab_variant_result *variant,
+                       struct lab_sentence *sentence)
 {
     size_t worst = 0;
     for (size_t i = 1; i < LAB_QUERIES_MAX; i++) {
@@ -91,8 +91,8 @@ static bool passes_over_rows(const struct lab_phase *query)
 }
 
 void lab_judge_cells(const struct lab_result *result,
-                        struct lab_variant_result *variant,
-                        struct lab_sentence *sentence)
+                     struct lab_variant_result *variant,
+                     struct lab_sentence *sentence)
 {
     for (size_t i = 0; i < LAB_QUERIES_MAX; i++) {
         const struct lab_variant_result *least = leanest(result, i, mean_cells);
@@ -111,8 +111,8 @@ void lab_judge_cells(const struct lab_result *result,
 }
 
 void lab_judge_given(const struct lab_result *result,
-                        struct lab_variant_result *variant,
-                        struct lab_sentence *sentence)
+                     struct lab_variant_result *variant,
+                     struct lab_sentence *sentence)
 {
     for (size_t i = 0; i < LAB_QUERIES_MAX && !has_fault(variant, LAB_HEAVY); i++) {
         const struct lab_variant_result *least = leanest(result, i, mean_given);

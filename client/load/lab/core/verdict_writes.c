@@ -24,8 +24,8 @@ static void say_who(struct lab_sentence *sentence,
 }
 
 void lab_judge_places(const struct lab_experiment *experiment,
-                         struct lab_variant_result *variant,
-                         struct lab_sentence *sentence)
+                      struct lab_variant_result *variant,
+                      struct lab_sentence *sentence)
 {
     const struct lab_phase *write = &variant->write;
     const struct lab_frequent_place *row = lab_frequent_top(&write->by_row);
@@ -116,8 +116,8 @@ static const struct lab_variant_result *fastest_blind(const struct lab_result *r
 }
 
 void lab_judge_reading(const struct lab_result *result,
-                          struct lab_variant_result *variant,
-                          struct lab_sentence *sentence)
+                       struct lab_variant_result *variant,
+                       struct lab_sentence *sentence)
 {
     const struct lab_variant_result *other = fastest_blind(result);
     double rate = lab_phase_rate(&variant->write);
@@ -145,8 +145,8 @@ void lab_judge_growth(struct lab_variant_result *variant, struct lab_sentence *s
 }
 
 void lab_judge_bytes(const struct lab_result *result,
-                        struct lab_variant_result *variant,
-                        struct lab_sentence *sentence)
+                     struct lab_variant_result *variant,
+                     struct lab_sentence *sentence)
 {
     const struct lab_variant_result *least = NULL;
     for (size_t i = 0; i < result->experiment->variant_count; i++) {
