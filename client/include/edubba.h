@@ -266,7 +266,7 @@ struct edubba_filter *edubba_filter_strip_value(void);
 struct edubba_filter *edubba_filter_label(struct edubba_bytes label);
 struct edubba_filter *edubba_filter_value_bitmask(struct edubba_bytes mask);
 
-/* NULL data = unbounded on that side. */
+/* NULL data = unbounded on that side; of rows, so is an empty one. */
 struct edubba_bounds {
     struct edubba_bytes start;
     struct edubba_bytes end;

@@ -78,8 +78,9 @@ struct edubba_hot_key {
     double writes;
 };
 
-/* A tablet that was busy when its server told of it last: 100 operations a second or more, or 1 % of a
- * processor.  Rates are of about the last ten seconds before that, and made of samples. */
+/* A tablet that was busy when its server told of it last: 100 operations a second or more, 1 000 rows
+ * that scans looked at, 1 MiB, or reads that took 1 % of the time.  Rates are of about the last ten
+ * seconds before that, and made of samples. */
 struct edubba_hot_keys {
     const char *table;
     uint64_t tablet;
@@ -204,8 +205,8 @@ struct edubba_event {
     uint64_t limit_bytes; /* and the bound that it is above */
 };
 
-/* Events of a table (NULL = all) whose change is above after (0 = all that the master has: some
- * thousands, in memory), ascending by change.  Asked with the last one's change it tells what is new: an
+/* Events of a table (NULL = all) whose change is above after (0 = all that the master has: the last 4 096
+ * of all tables, restarts of masters included), ascending by change.  Asked with the last one's change it tells what is new: an
  * event comes again when it has ended.  *events: edubba_free() it; untouched, as *count, by what fails.
  * Errors as above; a table that is gone is found as long as there are events of it. */
 enum edubba_code edubba_list_events(struct edubba_client *client,

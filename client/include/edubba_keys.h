@@ -8,8 +8,10 @@
  *     edubba_key_add_reversed_time(&key, now_us);                              "05#user17#9221..."
  *     edubba_mutate_row(table, edubba_key_bytes(&key), ...);
  *
- * A key that would be longer than 4 096 bytes is marked too long; edubba_key_bytes() then gives
- * EDUBBA_NOTHING, which every call refuses.
+ * A first field that is empty leaves nothing, and no '#' either.  A key that would be longer than
+ * 4 096 bytes is marked too long; edubba_key_bytes() then gives EDUBBA_NOTHING, which every call that
+ * takes a row refuses.  As the bound of a range it would mean that the range is open there, to
+ * edubba_drop_row_range() too: look at too_long before.
  */
 #ifndef EDUBBA_KEYS_H
 #define EDUBBA_KEYS_H

@@ -68,8 +68,9 @@ int daemon_fail(const struct daemon *daemon, const struct error *error);
 /*
  * Create folder (and its parents) if it is not there, and lock <folder>/LOCK for this process.
  * *ret_lock is for daemon_unlock_folder(); a crash unlocks too.
- * Errors: STATUS_FAILED_PRECONDITION (another process has it: names it by pid), STATUS_IO; those of
- * file_make_folders(), which name the folder that cannot be made.
+ * Errors: STATUS_FAILED_PRECONDITION (another process has it: names it by pid), STATUS_IO,
+ * STATUS_INVALID_ARGUMENT (no name, or too long a one); those of file_make_folders(), which name the
+ * folder that cannot be made.
  */
 enum status daemon_lock_folder(const char *folder, int *ret_lock, struct error *ret_error);
 void daemon_unlock_folder(int lock);

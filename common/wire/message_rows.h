@@ -78,7 +78,7 @@ enum operation_kind {
     OPERATION_DROP_RANGE = 5, /* row = a key of the tablet that is meant; range is clipped to it */
 };
 
-/* Mirrors struct request_id of storage/record.h; client 0 = no exactly-once. */
+/* Mirrors struct request_id of tabletserver/storage/record/record.h; client 0 = no exactly-once. */
 struct operation_identity {
     uint64_t sequence;
     int64_t first_attempt_us;

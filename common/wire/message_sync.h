@@ -22,7 +22,7 @@
 enum held_state {
     HELD_SERVING = 1,
     HELD_CREATED = 2, /* durable and empty, first report */
-    HELD_FAILED = 3,  /* its store is down; text says why */
+    HELD_FAILED = 3,  /* its store is down: taken, and said by no server of today */
 };
 
 struct held_tablet {

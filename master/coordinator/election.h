@@ -18,7 +18,8 @@
  *       lease of t seconds, asked for at our time s, is over at etcd no earlier than t after s; we count
  *       it as over at s + t * (1 - rate error).  A leader whose time is over before a renewal was
  *       proven keeps its reign, but may not act: it is SUSPENDED, and goes on asking.
- *   (2) A reign that was once lost never comes back: the number of the next one is higher.
+ *   (2) A reign that was once lost never comes back: the number of the next one is higher, as long as
+ *       etcd has its data.  (Without, a number may come again, for another reign.)
  *   (3) Nothing rests on (1) but that no two masters are asked at once: what is written is fenced by
  *       the reign (etcd_journal.h).
  *

@@ -18,8 +18,9 @@
  *   value:  offset size
  *                0    1  layout: RECORD_LAYOUT, of tablets RECORD_LAYOUT_TABLET, which reads
  *                        lower ones; a higher one is refused as STATUS_VERSION
- *                1    .  fields in the order of the struct: numbers as varints, bytes as a varint
- *                        length and the bytes; a reader ignores what follows the fields it knows
+ *                1    .  fields in the order of the struct (of tablets: of tablet_record_encode()):
+ *                        numbers as varints, bytes as a varint length and the bytes; a reader
+ *                        ignores what follows the fields it knows
  *             last    4  checksum of all before it, seeded by the checksum of the key, so that a
  *                        good value under the wrong key fails as surely as a bad one
  *

@@ -1,8 +1,8 @@
 /*
  * Placement: on which server and store do new tablets go?
  *
- * Fewest tablets first; the tablets of one table are spread over zones and servers before a server
- * gets a second one; on the chosen server the store with the fewest tablets, then the most free
+ * The tablets of one table are spread over zones and servers before a server gets a second one; then
+ * the server with the fewest tablets; on it the store with the fewest, then the one with the most free
  * space.  Stores that are not healthy, or nearly full, are not used while another one is there.
  * Copies of one tablet go to different servers, and to different zones where there are enough.
  * Ties are broken by the tablet's salt, then by number, so equal inputs give equal answers.

@@ -40,7 +40,7 @@ uint32_t elector_endpoint(const struct elector *elector);
 /* Whom etcd named last, "" for nobody.  text has ETCD_LEADER_BYTES_MAX. */
 void elector_leader(struct elector *elector, char *ret_text);
 
-/* We cannot lead in that reign any more: give it up.  It is none of ours at once. */
+/* We cannot lead in that reign any more: give it up.  elector_reign() does not name it from now on. */
 void elector_resign(struct elector *elector, uint64_t reign);
 
 #endif /* MASTER_SHELL_ELECTOR_H */

@@ -28,11 +28,16 @@ static struct method_series series[] = {
     {.method = METHOD_PUT_DOCUMENTS, .name = "put_documents"},
     {.method = METHOD_LIST_DOCUMENTS, .name = "list_documents"},
     {.method = METHOD_LIST_HOT_TABLETS, .name = "list_hot_tablets"},
+    {.method = METHOD_DRAIN_SERVER, .name = "drain_server"},
+    {.method = METHOD_MERGE_TABLETS, .name = "merge_tablets"},
+    {.method = METHOD_MASTER, .name = "master"},
+    {.method = METHOD_RECOVER, .name = "recover"},
     {.method = METHOD_LIST_HOT_KEYS, .name = "list_hot_keys"},
     {.method = METHOD_ADVISE, .name = "advise"},
     {.method = METHOD_LIST_EVENTS, .name = "list_events"},
     {.method = METHOD_LIST_HEAT, .name = "list_heat"},
     {.method = METHOD_SYNC, .name = "sync"},
+    {.method = METHOD_PROPOSE, .name = "propose"},
     {.name = "other"}, /* last: no method has its number */
 };
 

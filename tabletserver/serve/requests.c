@@ -236,7 +236,9 @@ static const struct {
     {METHOD_DRAIN_SERVER, "DRAIN_SERVER", NULL},
     {METHOD_MERGE_TABLETS, "MERGE_TABLETS", NULL},
     {METHOD_MASTER, "MASTER", NULL},
+    {METHOD_RECOVER, "RECOVER", NULL},
     {METHOD_SYNC, "SYNC", NULL},
+    {METHOD_PROPOSE, "PROPOSE", NULL},
 };
 
 static answerer answerer_of(enum method method)

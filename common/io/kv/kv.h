@@ -9,6 +9,8 @@
  * Bytes handed out by a read, cursor or get live until that transaction ends; in a write
  * transaction until its next put, delete or commit.
  *
+ * Whatever looks into the file may also say STATUS_CORRUPT: what was found there makes no sense.
+ *
  * Thread rules: a read transaction and its cursors belong to one thread at a time, any thread
  * (MDB_NOTLS).  A write transaction belongs to the thread that began it.
  */
@@ -45,7 +47,7 @@ struct kv_statistics {
 };
 
 /* Open or create the file `data.mdb` in folder.  Errors: STATUS_IO, STATUS_NO_SPACE, STATUS_CORRUPT,
- * STATUS_NO_MEMORY; the text names the path. */
+ * STATUS_VERSION (another LMDB's), STATUS_NO_MEMORY; the text names the path. */
 enum status kv_open(const char *folder,
                     const struct kv_options *options,
                     struct kv **ret_kv,

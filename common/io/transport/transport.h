@@ -1,5 +1,5 @@
 /*
- * Transport: framed messages over nng byte streams.  Nothing else includes nng but http.c.
+ * Transport: framed messages over nng byte streams.  Nothing outside this folder includes nng.
  *
  * nng's byte streams with our own framing, and not its request/reply sockets: those re-send a
  * request on their own, and cannot carry many requests at once (docs/wire.md).

@@ -7,8 +7,9 @@
  * States: new (may queue) -> started (nng stream known) -> closed -> down.  A stream is closed by
  * either end, by an error or by its owner; it is down when no operation of nng's is under way any
  * more.  on_down is the last callback, and comes exactly once, also if the stream was never
- * started.  Operations are started under the lock and never after closing.  Those with a callback
- * are never cancelled: closing the nng stream ends them, and their callbacks see it.
+ * started.  Operations are started under the lock and never after closing.  Those of the nng stream
+ * that have a callback are never cancelled: closing the stream ends them, and their callbacks see it.
+ * (The handshake's time, a sleep, is; and what is tried at once, without a callback, is by design.)
  *
  * What all streams hold together is accounted for in transport_budget.h.
  *

@@ -1,7 +1,24 @@
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "master/shell/master_metrics.h"
 #include "tests/support/told_metrics.h"
+
+/* By this name metrics tell them apart, and the log says which one was slow. */
+Test(master_metrics, every_method_that_a_master_answers_has_a_name_of_its_own)
+{
+    cr_assert_str_eq(master_method_name(METHOD_LOCATE), "locate");
+    cr_assert_str_eq(master_method_name(METHOD_STATUS), "status");
+    for (int method = METHOD_CREATE_TABLE; method <= METHOD_LIST_HEAT; method++) {
+        const char *name = master_method_name((enum method)method);
+        cr_assert_str_neq(name, "other", "%d", method);
+        for (int before = METHOD_CREATE_TABLE; before < method; before++) {
+            cr_assert_str_neq(name, master_method_name((enum method)before), "%d", method);
+        }
+    }
+    cr_assert_str_eq(master_method_name(METHOD_OPERATIONS), "other");
+    cr_assert_str_eq(master_method_name(METHOD_BEACON), "other");
+}
 
 Test(master_metrics, who_is_not_active_any_more_claims_nothing_of_the_catalog)
 {

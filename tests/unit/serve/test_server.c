@@ -567,12 +567,39 @@ Test(server, schemas_are_told_and_what_only_a_master_does_names_it)
     cr_assert_eq(table_response_decode(answer, &client->arena, &response, NULL), STATUS_OK);
     cr_assert_eq(response.table.family_count, 2);
     cr_assert_eq(response.tablet_count, 1);
-    struct response_head head = ask(client, METHOD_LIST_TABLES, &none, &answer);
-    cr_assert_eq(head.status, STATUS_UNIMPLEMENTED);
-    (void)snprintf(text, sizeof text,
-                   "a tablet server does not answer LIST_TABLES; ask the master at %s",
-                   fixture.script.address);
-    cr_assert(bytes_equal(head.text, bytes_of_text(text)));
+    static const struct {
+        enum method method;
+        const char *name;
+    } masters[] = {
+        {METHOD_CREATE_TABLE, "CREATE_TABLE"},
+        {METHOD_DELETE_TABLE, "DELETE_TABLE"},
+        {METHOD_ALTER_TABLE, "ALTER_TABLE"},
+        {METHOD_LIST_TABLES, "LIST_TABLES"},
+        {METHOD_SPLIT_TABLET, "SPLIT_TABLET"},
+        {METHOD_LIST_SERVERS, "LIST_SERVERS"},
+        {METHOD_PUT_DOCUMENTS, "PUT_DOCUMENTS"},
+        {METHOD_LIST_DOCUMENTS, "LIST_DOCUMENTS"},
+        {METHOD_LIST_HOT_TABLETS, "LIST_HOT_TABLETS"},
+        {METHOD_DRAIN_SERVER, "DRAIN_SERVER"},
+        {METHOD_MERGE_TABLETS, "MERGE_TABLETS"},
+        {METHOD_MASTER, "MASTER"},
+        {METHOD_RECOVER, "RECOVER"},
+        {METHOD_LIST_HOT_KEYS, "LIST_HOT_KEYS"},
+        {METHOD_ADVISE, "ADVISE"},
+        {METHOD_SYNC, "SYNC"},
+        {METHOD_PROPOSE, "PROPOSE"},
+        {METHOD_LIST_EVENTS, "LIST_EVENTS"},
+        {METHOD_LIST_HEAT, "LIST_HEAT"},
+    };
+    for (size_t i = 0; i < sizeof masters / sizeof *masters; i++) {
+        struct response_head head = ask(client, masters[i].method, &none, &answer);
+        cr_assert_eq(head.status, STATUS_UNIMPLEMENTED);
+        (void)snprintf(text, sizeof text,
+                       "a tablet server does not answer %s; ask the master at %s", masters[i].name,
+                       fixture.script.address);
+        cr_assert(bytes_equal(head.text, bytes_of_text(text)), "%.*s", (int)head.text.size_bytes,
+                  (const char *)head.text.data);
+    }
     buffer_deinit(&body);
     client_stop(client);
     fixture_deinit(&fixture);
