@@ -84,6 +84,12 @@ says "and can be written to" 0 '' ebt --timeout 60 set METRIC 'server1#142653561
 says "ebt status names who is gone" 1 10.77.0.11 ebt status
 start_etcd 1
 start_daemon master 1 && start_daemon tabletserver 1 || bad "the machine does not come back"
+# The page waits for all copies, not only until nobody is needed.
+waits=$(sed -n 's/^\$ \(sleep 5; until .*\)/\1/p' "$PAGE")
+[[ -n $waits ]] && ok || bad "$PAGE does not say how to wait"
+says "the page waits for all copies" 0 '' timeout $WHOLE_SECONDS env PATH="$BUILD/client/cli:$PATH" \
+    nsenter "--net=/run/netns/$(namespace_of 0)" bash -c "${waits:-false}"
+says "and they are there" 0 ' 3/3 ' ebt tablets METRIC
 well 150 || bad "ebt status complains after the machine has come back"
 
 # --- etcd, as the pages ask of it -------------------------------------------------------------------
