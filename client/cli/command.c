@@ -41,8 +41,8 @@ const struct command COMMANDS[] = {
      "stays.  Copies are made, or given up, after the answer: ebt tablets shows how far they are.\n"
      "  ebt setreplication METRIC replicas=3 min-in-sync=2",
      2, 3, run_setreplication},
-    {"protect", "TABLE on|off", "Protect a table from being deleted, or no longer", "", 2, 2,
-     run_protect},
+    {"protect", "TABLE on|off", "Protect a table from being deleted, or no longer",
+     "Nor is a family of it deleted.  Rows are, as of any other.", 2, 2, run_protect},
     {"pin", "TABLE on|off", "Leave a table as it is cut and placed, or no longer",
      "Nothing of a pinned table is split, merged or moved because of load.  It is split by size and by\n"
      "hand, and leaves servers that are drained or lost, as any other.",
@@ -88,11 +88,13 @@ const struct command COMMANDS[] = {
      "next one.  An empty field is no cell.  value-encoded: fields are VALUE[@TIMESTAMP], read as by set.\n"
      "batch-size and workers are taken for cbt's sake: writes gather by themselves.  FILE may be\n"
      "/dev/stdin.\n"
-     "An export is recognised by itself; its table is created if it is not there, and rows that it has\n"
-     "are replaced.",
+     "An export is recognised by itself; its table is created if it is not there, with its families, in one\n"
+     "tablet, with as many copies as the masters' configuration says (to have it otherwise: createtable\n"
+     "first), and rows that it has are replaced.",
      2, -1, run_import},
     {"export", "TABLE [FILE]", "Write a whole table as JSON lines, exactly",
-     "Timestamps, aggregate cells and sketches come back as they were with `ebt import`.\n"
+     "Timestamps, aggregate cells and sketches come back as they were with `ebt import`.  How the table was\n"
+     "cut, how many copies it has, and whether it is protected or pinned is not in it.\n"
      "  ebt export METRIC metric.jsonl && ebt import COPY metric.jsonl",
      1, 2, run_export},
     {"checkandmutate",
@@ -121,8 +123,9 @@ const struct command COMMANDS[] = {
      "  ebt split METRIC m     ... | a to z |              ->  ... | a to m | m to z |\n"
      "  ebt merge METRIC m     ... | a to m | m to z |     ->  ... | a to z |\n"
      "The copies of both are brought to the same servers first, so it may take a while; when ebt gives up\n"
-     "waiting it is done all the same.  --undo takes back what has not been done yet.  It takes servers with\n"
-     "replicate = true.  What is hot the master may split again, unless the table is pinned: ebt help pin.",
+     "waiting for that (is ordered, but not carried out yet) it is done all the same.  --undo takes back what\n"
+     "has not been done yet.  It takes servers with replicate = true.  What is hot the master may split\n"
+     "again, unless the table is pinned: ebt help pin.",
      2, 3, run_merge},
     {"status", "", "Say how the cluster is, and whether it needs a person",
      "Masters, servers with their disks and zones, tables and tablets in numbers, and alarms: what does not\n"

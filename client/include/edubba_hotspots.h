@@ -205,9 +205,10 @@ struct edubba_event {
     uint64_t limit_bytes; /* and the bound that it is above */
 };
 
-/* Events of a table (NULL = all) whose change is above after (0 = all that the master has: the last 4 096
- * of all tables, restarts of masters included), ascending by change.  Asked with the last one's change it tells what is new: an
- * event comes again when it has ended.  *events: edubba_free() it; untouched, as *count, by what fails.
+/* Events of a table (NULL = all) whose change is above after (0 = all that the master has: the last
+ * 4 096, also those of masters before it), ascending by change.  Asked with the last one's change it tells
+ * what is new: an event comes again when it has ended.  *events: edubba_free() it; untouched, as *count, by
+ * what fails.
  * Errors as above; a table that is gone is found as long as there are events of it. */
 enum edubba_code edubba_list_events(struct edubba_client *client,
                                     const char *table,

@@ -33,9 +33,8 @@ struct edubba_tablet_replicas {
     uint64_t number;
     struct edubba_bytes start;
     struct edubba_bytes end; /* empty = to the last row */
-    const char *state; /* as of struct edubba_tablet; or "not_led": served by nobody for long, as of
-                                the alarm tablets_not_led (docs/operations.md) */
-    uint64_t version;  /* of its configuration: rises with each change of members or primary */
+    const char *state;       /* as of struct edubba_tablet */
+    uint64_t version;    /* of its configuration: rises with each change of members or primary */
     uint64_t size_bytes; /* about, of one copy; 0 = not told */
     bool is_known;       /* false: no master answers; a server named the primary, alone */
     const struct edubba_replica *replicas; /* members first; none: it is not served now */
@@ -76,9 +75,12 @@ enum edubba_code edubba_drain_server(struct edubba_client *client,
 
 /*
  * Merge the tablet that begins with row, and the one before it, into one.  Returns when it is done.
- * Errors: EDUBBA_INVALID_ARGUMENT (no tablet begins there, or the first one does),
- * EDUBBA_UNAVAILABLE (one of them does not serve, or is being split or merged; or it may or may not
- * have been ordered), EDUBBA_DEADLINE_EXCEEDED (it is ordered, and will be done).
+ * While one of them does not serve, or is being split or merged, it is not ordered, and is tried again.
+ * Errors: EDUBBA_INVALID_ARGUMENT (no tablet begins there, or the first one does), EDUBBA_NOT_FOUND,
+ * EDUBBA_UNIMPLEMENTED (their servers do not replicate), EDUBBA_FAILED_PRECONDITION (their copies lie in
+ * different stores of one server, and none can be spared), EDUBBA_UNAVAILABLE (it may or may not have
+ * been ordered), EDUBBA_DEADLINE_EXCEEDED (it is ordered, and will be done; or not, as its text says: the
+ * last attempt met a tablet that does not serve), EDUBBA_ABORTED (it was taken back, or the table deleted).
  */
 enum edubba_code edubba_merge_tablets(struct edubba_client *client,
                                       const char *table,

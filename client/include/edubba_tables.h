@@ -65,16 +65,26 @@ void edubba_gc_rule_free(struct edubba_gc_rule *rule);
 char *edubba_gc_rule_format(const struct edubba_gc_rule *rule);
 void edubba_free(void *pointer);
 
+/* splits: first rows of tablets, up to 1 000.  Returns when all its tablets serve.  While there are not
+ * servers enough for its copies it is tried again.
+ * Errors: EDUBBA_ALREADY_EXISTS, EDUBBA_INVALID_ARGUMENT (a name, a rule, a split), EDUBBA_RESOURCE_EXHAUSTED
+ * (the cluster's limits of tables and tablets), EDUBBA_UNAVAILABLE (it may or may not have been made),
+ * EDUBBA_DEADLINE_EXCEEDED (its text says whether it is there, and what is missing), EDUBBA_ABORTED (it
+ * was deleted meanwhile). */
 enum edubba_code edubba_create_table(struct edubba_client *client,
                                      const struct edubba_schema *schema,
                                      const struct edubba_bytes *splits,
                                      size_t split_count,
                                      struct edubba_error *error);
+/* Errors: EDUBBA_NOT_FOUND, EDUBBA_FAILED_PRECONDITION (it has deletion protection), EDUBBA_UNAVAILABLE
+ * (it may or may not have been deleted), EDUBBA_DEADLINE_EXCEEDED (its text says how far it is). */
 enum edubba_code edubba_delete_table(struct edubba_client *client,
                                      const char *name,
                                      struct edubba_error *error);
 
-/* *schema: edubba_schema_free() it. */
+/* *schema: edubba_schema_free() it.
+ * Errors of this and of what lists, below: EDUBBA_NOT_FOUND (no such table), EDUBBA_UNAVAILABLE,
+ * EDUBBA_DEADLINE_EXCEEDED. */
 enum edubba_code edubba_get_table(struct edubba_client *client,
                                   const char *name,
                                   struct edubba_schema **schema,
@@ -103,14 +113,19 @@ struct edubba_alteration {
     uint32_t min_in_sync;
 };
 
-/* All or none, in order. */
+/* All or none, in order.  Returns when all servers that live know it.
+ * Errors: EDUBBA_NOT_FOUND (the table, a family), EDUBBA_ALREADY_EXISTS (a family),
+ * EDUBBA_INVALID_ARGUMENT, EDUBBA_FAILED_PRECONDITION (a family of a table that has deletion protection;
+ * more replicas than there are servers for), EDUBBA_UNAVAILABLE (it may or may not have been done),
+ * EDUBBA_DEADLINE_EXCEEDED (its text says how far it is). */
 enum edubba_code edubba_alter_table(struct edubba_client *client,
                                     const char *name,
                                     const struct edubba_alteration *alterations,
                                     size_t count,
                                     struct edubba_error *error);
 
-/* Erase all rows in [start, end); both empty = all rows.  Fast: nothing is read. */
+/* Erase all rows in [start, end); both empty = all rows.  Fast: nothing is read.  A tablet at a time: where it
+ * fails those that were reached are without these rows already, and it may be called again. */
 enum edubba_code edubba_drop_row_range(struct edubba_table *table,
                                        struct edubba_bytes start,
                                        struct edubba_bytes end,
@@ -140,7 +155,9 @@ struct edubba_tablet {
     struct edubba_bytes end; /* empty = to the last row */
     uint64_t server;
     const char *address; /* "" = not served now */
-    const char *state;   /* "serving", "creating", "splitting", "unavailable" */
+    /* "serving", "creating", "splitting", "unavailable"; "not_led": for long nobody has led it, though
+     * there are copies */
+    const char *state;
 };
 
 /* edubba_free() it. */
@@ -150,7 +167,12 @@ enum edubba_code edubba_list_tablets(struct edubba_client *client,
                                      size_t *count,
                                      struct edubba_error *error);
 
-/* row becomes the first row of a new tablet. */
+/* row becomes the first row of a new tablet.  Returns when both serve.  While the tablet does not serve, or
+ * is being split or merged, it is not ordered, and is tried again.
+ * Errors: EDUBBA_INVALID_ARGUMENT (a tablet begins there already), EDUBBA_NOT_FOUND,
+ * EDUBBA_RESOURCE_EXHAUSTED (the cluster's limit of tablets), EDUBBA_UNAVAILABLE (it may or may not have
+ * been ordered), EDUBBA_DEADLINE_EXCEEDED (its text says whether it is ordered; then it will be done),
+ * EDUBBA_ABORTED (the table was deleted). */
 enum edubba_code edubba_split_tablet(struct edubba_client *client,
                                      const char *table,
                                      struct edubba_bytes row,

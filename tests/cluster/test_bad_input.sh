@@ -205,9 +205,39 @@ for line in open(sys.argv[1]):
 if known != len(told):
     print(f"{known} of {len(told)} keys")' "$1"
 }
-none "conf/master.conf has the defaults" "$(defaults_differ "$ROOT/conf/master.conf" "$MASTER")"
-none "conf/tabletserver.conf has the defaults" "$(defaults_differ "$ROOT/conf/tabletserver.conf" "$SERVER")"
 same "there are some" "$(($(keys "$MASTER" | grep -c '^balance\.') >= 29))" 1
+# told_defaults_differ DAEMON BINARY: the same of the tables of docs/configuration.md, where a default is a value and no sentence.
+told_defaults_differ() {
+    "$2" --help | python3 -c '
+import re, sys
+UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
+         "us": 1, "ms": 10**3, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
+def meant(value):
+    value = re.sub(r"[\s`\"\[\]]", "", {"empty": "", "none": ""}.get(value.strip(), value))
+    unit = re.fullmatch(r"(\d+)(\w+)", value)
+    return str(int(unit[1]) * UNITS[unit[2]]) if unit and unit[2] in UNITS else value
+is_set = {key: meant(value) for key, value in re.findall(r"^  ([a-z_.]+) = (.*)$", sys.stdin.read(), re.M)}
+section = re.search(rf"^## {sys.argv[2]}\n(.*?)^## ", open(sys.argv[1]).read(), re.M | re.S)[1]
+known = 0
+for keys, values in re.findall(r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \|$", section, re.M):
+    keys, values = re.findall(r"`([a-z_.]+)`", keys), values.split(", ")
+    if len(values) == 1 and values[0] == "empty":
+        values *= len(keys)
+    if len(keys) != len(values) or re.search(r"[a-z] [a-z]|[a-z]`", re.sub(r"`[^`]*`", "", ", ".join(values))):
+        continue
+    for key, value in zip(keys, values):
+        known += 1
+        if is_set[key] != meant(value):
+            print(f"{key}: {meant(value)}, {is_set[key]}")
+if known + 4 < len(is_set):
+    print(f"{known} of {len(is_set)} keys")' "$ROOT/docs/configuration.md" "$1"
+}
+DAEMONS=(master tabletserver)
+[[ ! -x $BUILD/gateway/edubba-gateway ]] || DAEMONS+=(gateway)
+for daemon in "${DAEMONS[@]}"; do
+    none "the table of edubba-$daemon in docs/configuration.md has the defaults" "$(told_defaults_differ "edubba-$daemon" "$BUILD/$daemon/edubba-$daemon")"
+    none "conf/$daemon.conf has the defaults" "$(defaults_differ "$ROOT/conf/$daemon.conf" "$BUILD/$daemon/edubba-$daemon")"
+done
 sed -E 's/^#(.* = .*|\};|[a-z]+ = \{)$/\1/' "$ROOT/conf/master.conf" | grep -v '^#' | sed -n '/^balance = {/,/^};/p' >"$WORK/balance.conf"
 says "what stands there is allowed" 0 'good' "$MASTER" --config "$WORK/balance.conf" --check-config
 # refused WHAT PATTERN SETTING...: by either daemon, in the same words at the start and by --check-config.
@@ -275,6 +305,8 @@ stop_soft server1; mv "$WORK/server1/store" "$WORK/wiped"; start_server 1
 for _ in $(seq 600); do ebt tablets T | grep -q unavailable && break; sleep 0.1; done
 says "a tablet whose data is gone is unavailable" 0 'unavailable' ebt tablets T
 says "and not recreated empty" 1 '(UNAVAILABLE|DEADLINE)' ebt --timeout 2 lookup T keep
+says_again "nor is it split: it is asked again, and nothing is ordered" 1 'DEADLINE_EXCEEDED.*the last attempt: tablet [0-9]+ is unavailable' ebt --timeout 2 split T k
+same "nothing is" "$(ebt tablets T | grep -c '^[0-9]')" 1
 stop_soft server1; rm -rf "$WORK/server1/store"; mv "$WORK/wiped" "$WORK/server1/store"; start_server 1
 for _ in $(seq 600); do ebt tablets T | grep -q serving && break; sleep 0.1; done
 same "it is back with its data" "$(ebt --json lookup T keep)" '{"key":"keep","cells":[{"family":"f","column":"a","timestamp":1000,"value":"1"}]}'

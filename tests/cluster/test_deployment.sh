@@ -84,5 +84,34 @@ says "and can be written to" 0 '' ebt --timeout 60 set METRIC 'server1#142653561
 says "ebt status names who is gone" 1 10.77.0.11 ebt status
 start_etcd 1
 start_daemon master 1 && start_daemon tabletserver 1 || bad "the machine does not come back"
+# The page waits for all copies, not only until nobody is needed.
+waits=$(sed -n 's/^\$ \(sleep 5; until .*\)/\1/p' "$PAGE")
+[[ -n $waits ]] && ok || bad "$PAGE does not say how to wait"
+says "the page waits for all copies" 0 '' timeout $WHOLE_SECONDS env PATH="$BUILD/client/cli:$PATH" \
+    nsenter "--net=/run/netns/$(namespace_of 0)" bash -c "${waits:-false}"
+says "and they are there" 0 ' 3/3 ' ebt tablets METRIC
 well 150 || bad "ebt status complains after the machine has come back"
+
+# --- etcd, as the pages ask of it -------------------------------------------------------------------
+# etcd_ask PAGE WORD...: the line of that page that begins with these, run where a member is; NUMBER stands for the member's.
+OPERATIONS=$ROOT/docs/operations.md
+eval "$(sed -n 's/^\$ export ETCDCTL_API/export ETCDCTL_API/p' "$PAGE")"
+etcd_line() { sed -n "s/^\$ \(etcdctl ${*:2}.*\)/\1/p" "$1" | sed "s/  *#.*//; s/8211f1d0f64f3269/${NUMBER:-}/"; }
+etcd_ask() {
+    local line
+    line=$(etcd_line "$@")
+    [[ -n $line ]] || { echo "$1 has no line 'etcdctl ${*:2}'"; return 1; }
+    on 1 bash -c "$line"
+}
+says "etcdctl asks all members" 0 '^3$' eval 'etcd_ask "$PAGE" member list | grep -c started'
+says "each answers" 0 '^3$' eval 'etcd_ask "$PAGE" endpoint health 2>&1 | grep -c "is healthy"'
+kill_hard etcd3
+rm -rf "$WORK/3/etcd.data"
+NUMBER=$(etcd_ask "$OPERATIONS" member list | awk -F ', ' '$3 == "m3" { print $1 }')
+says "a member is lost: it goes" 0 removed etcd_ask "$OPERATIONS" member remove
+await "another one may come" 60 eval 'etcd_ask "$OPERATIONS" member add 2>&1 | grep added'
+echo ETCD_INITIAL_CLUSTER_STATE=existing >>"$WORK/3/etcd"
+start_etcd 3
+await "it has come" 60 eval '[[ $(etcd_ask "$PAGE" endpoint health 2>&1 | grep -c "is healthy") == 3 ]]'
+well 150 || bad "ebt status complains of a member of etcd that was replaced"
 finish
