@@ -2,11 +2,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/base/buffer.h"
 #include "common/io/file.h"
 
 #define TEXT_BYTES_MAX 4096
+#define MARK_MODE \
+    0644 /* who imports may be root, and who is refused by the mark the master's user */
 
 static enum status mark_path(const char *folder, char ret_path[FILE_PATH_SIZE_MAX], struct error *e)
 {
@@ -68,6 +71,7 @@ enum status catalog_moved_mark(const char *folder, const char *where, struct err
         error_clear(ret_error);
         text[size] = '\n';
         status = file_write_atomic(path, text, (size_t)size + 1, ret_error);
+        (void)chmod(path, MARK_MODE); /* else it is refused all the same, without a word where to */
     } else if (status == STATUS_OK && !bytes_equal(buffer_bytes(&before), bytes_of_text(text))) {
         status = refuse(path, &before, ret_error);
     }

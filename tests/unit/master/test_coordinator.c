@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/checksum.h"
@@ -133,6 +134,15 @@ Test(coordinator, a_lost_catalog_is_not_taken_for_a_new_cluster)
     coordinator_close(open_embedded());
 }
 
+static unsigned mode_of_mark(void)
+{
+    char path[300];
+    struct stat found = {0};
+    snprintf(path, sizeof path, "%s/catalog/MOVED", folder);
+    cr_assert_eq(stat(path, &found), 0);
+    return found.st_mode & 0777;
+}
+
 Test(coordinator, a_catalog_that_was_moved_says_where_to_and_goes_nowhere_else)
 {
     struct error error = {.status = STATUS_OK};
@@ -141,6 +151,7 @@ Test(coordinator, a_catalog_that_was_moved_says_where_to_and_goes_nowhere_else)
     cr_assert_eq(catalog_moved_unmark(folder, &error), STATUS_OK, "no mark is fine");
     cr_assert_eq(catalog_moved_mark(folder, "/e/1 of http://a:1", &error), STATUS_OK);
     cr_assert_eq(error.status, STATUS_OK);
+    cr_assert_eq(mode_of_mark(), 0644, "root has imported it, and another user is refused by it");
     cr_assert_eq(catalog_moved_check(folder, &error), STATUS_FAILED_PRECONDITION);
     cr_assert_not_null(strstr(error.text, "into etcd: /e/1 of http://a:1; set"), "%s", error.text);
 
