@@ -134,6 +134,40 @@ Test(server, a_bad_operation_fails_alone)
     fixture_deinit(&fixture);
 }
 
+static struct operation drop_rows(struct bytes start, struct bytes end, uint64_t sequence)
+{
+    return (struct operation){.kind = OPERATION_DROP_RANGE,
+                              .table = FIXTURE_TABLE,
+                              .identity = {sequence, clock_wall_us()},
+                              .range = {start, end}};
+}
+
+/* One byte behind the longest key a range may end, and no further: the log could not be read again. */
+Test(server, a_range_to_be_dropped_has_bounds_that_keys_may_have)
+{
+    static uint8_t longest[LIMIT_ROW_KEY_BYTES + 1];
+    static uint8_t too_long[LIMIT_ROW_KEY_BYTES + 2];
+    memset(longest, 'r', sizeof longest);
+    memset(too_long, 'r', sizeof too_long);
+    const struct bytes last = bytes_of(longest, sizeof longest);
+    const struct bytes beyond = bytes_of(too_long, sizeof too_long);
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    struct operation from = drop_rows(beyond, BYTES_EMPTY, 1);
+    struct operation to = drop_rows(BYTES_EMPTY, beyond, 2);
+    CLIENT_EXPECT_OK(client, client_put(client, "r", "a", "x", 3));
+
+    cr_assert_eq(client_run(client, &from).status, STATUS_INVALID_ARGUMENT);
+    cr_assert_eq(client_run(client, &to).status, STATUS_INVALID_ARGUMENT);
+    CLIENT_EXPECT_ROW(client, "r", "r/f:a=x;");
+    CLIENT_EXPECT_OK(client, drop_rows(last, BYTES_EMPTY, 4));
+    CLIENT_EXPECT_ROW(client, "r", "r/f:a=x;");
+    CLIENT_EXPECT_OK(client, drop_rows(BYTES_EMPTY, last, 5));
+    CLIENT_EXPECT_ROW(client, "r", "");
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
 /* --- exactly once ------------------------------------------------------------------------------- */
 
 Test(server, a_request_that_comes_again_and_again_is_applied_once)
