@@ -10,8 +10,8 @@
 #include "common/io/logger.h"
 #include "common/io/mailbox.h"
 #include "common/io/thread.h"
+#include "tabletserver/peer/server_address.h"
 
-#define ADDRESS_BYTES      128
 #define CONNECT_TIMEOUT_MS 1000
 #define LOOK_NS            (INT64_C(100) * 1000 * 1000) /* between two looks at all connections */
 #define REDIAL_NS          (INT64_C(200) * 1000 * 1000)
@@ -47,10 +47,10 @@ struct link {
         broken; /* the connection is; the thread is to close it.  Without the mutex: it may be
                            said from inside of a send */
     atomic_bool is_other; /* it leads to another server; set by a callback of it */
-    char address[ADDRESS_BYTES];
-    char dialled[ADDRESS_BYTES]; /* the thread's: what the connection is to */
-    int64_t redial_ns;           /* the thread's */
-    bool was_ready;              /* said in the log */
+    char address[SERVER_ADDRESS_BYTES_MAX + 1];
+    char dialled[SERVER_ADDRESS_BYTES_MAX + 1]; /* the thread's: what the connection is to */
+    int64_t redial_ns;                          /* the thread's */
+    bool was_ready;                             /* said in the log */
 };
 
 struct lanes {
@@ -448,7 +448,7 @@ enum status lanes_set_peer(struct lanes *lanes, uint64_t server, const char *add
 {
     address = address != NULL ? address : "";
     size_t size_bytes = strlen(address) + 1;
-    if (size_bytes > ADDRESS_BYTES) {
+    if (size_bytes > SERVER_ADDRESS_BYTES_MAX + 1) {
         return STATUS_INVALID_ARGUMENT;
     }
     pthread_mutex_lock(&lanes->links_mutex);
