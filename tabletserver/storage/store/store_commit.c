@@ -234,10 +234,7 @@ void store_commit(struct store *store)
 void store_raise_floor(struct store_tablet *tablet)
 {
     (void)pthread_mutex_lock(&tablet->mutex);
-    uint64_t floor = atomic_load_explicit(&tablet->committed, memory_order_relaxed);
-    for (struct store_read *read = tablet->reads; read != NULL; read = read->older) {
-        floor = read->sequence < floor ? read->sequence : floor;
-    }
+    uint64_t floor = store_read_floor(tablet);
     (void)pthread_mutex_unlock(&tablet->mutex);
     memtable_raise_floor(tablet->layers[0]->memtable, floor);
 }
