@@ -378,6 +378,7 @@ enum status store_flush_step(struct store *store, bool *ret_worked)
     enum status status = flush_transaction(choice.tablet, choice.layer);
     if (status == STATUS_CORRUPT) {
         atomic_store(&choice.tablet->flush_stuck, true);
+        atomic_store(&store->flush_stuck, true);
         store_trouble_mark_damaged(choice.tablet);
     }
     if (status == STATUS_OK) {

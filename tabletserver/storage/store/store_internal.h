@@ -327,6 +327,7 @@ struct store {
     atomic_uint_fast64_t doomed_bytes;       /* of all layers: see store_collect.h */
     atomic_bool room_wanted;                 /* the loop waits for memory: wake it */
     struct store_spare_reads spare_reads;
+    atomic_bool flush_stuck;   /* of some tablet, since the store was opened */
     bool failure_told;         /* [L] */
     bool flush_wanted;         /* [L] of some tablet */
     atomic_bool metas_wanted;  /* of some tablets: for the work thread */

@@ -211,6 +211,16 @@ Test(store_damage, what_was_written_after_the_delete_stays_damaged)
 
 /* --- what waits for it ------------------------------------------------------------------------------ */
 
+/* Rows of a chunk's size each, in one record. */
+static void fill(struct store_tablet *tablet, char first, int rows)
+{
+    for (int i = 0; i < rows; i++) {
+        char row[16];
+        (void)snprintf(row, sizeof row, "%c%03d", first, i);
+        put_cells(tablet, row, WIDE_CELLS);
+    }
+}
+
 /* Something is written to a row whose chunk is damaged, and its flush has met that. */
 static void hold_up(struct store_tablet *tablet)
 {
@@ -302,6 +312,21 @@ Test(store_damage, no_read_misses_a_row_that_is_deleted_only_after_it)
     FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
 }
 
+Test(store_damage, behind_it_a_tablet_takes_deletes_only)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct change change = fixture_put(1, "c", 5, "v");
+    uint64_t sequence = 0;
+    hold_up(tablet);
+    put(tablet, "b");
+    store_flush_all(fixture.store);
+    cr_assert_eq(fixture_append(tablet, "d", &change, 1, NULL, &sequence), STATUS_CORRUPT);
+    delete_row(tablet, "a");
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+    put(tablet, "d");
+    FIXTURE_EXPECT(tablet, "b/1:c@5=v\nd/1:c@5=v\n");
+}
+
 /* A delete that frees it would come to a child, whose flush waits for its parent's. */
 Test(store_damage, a_tablet_that_it_holds_up_is_not_split)
 {
@@ -318,4 +343,26 @@ Test(store_damage, a_tablet_that_it_holds_up_is_not_split)
                  STATUS_OK);
     store_commit(fixture.store);
     FIXTURE_PUMP_UNTIL(&fixture, fixture.split_count == 1);
+}
+
+/* Of what is frozen for want of memory a quarter of the limit is on its way out: what is not does not count. */
+Test(store_damage, what_waits_for_it_leaves_other_tablets_their_memory)
+{
+    reopen(4 << 20, 16 << 20);
+    struct store_tablet *bad = fixture_create(&fixture, 1, "", "m");
+    struct store_tablet *good = fixture_create(&fixture, 2, "m", "");
+    put(bad, "a");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    put(bad, "a");
+    fill(bad, 'b', 20);
+    store_flush_all(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, damage_is_said());
+    for (int i = 0; i < 100; i++) {
+        char row[16];
+        (void)snprintf(row, sizeof row, "z%03d", i);
+        FIXTURE_PUMP_UNTIL(&fixture, store_has_room(fixture.store));
+        put_cells(good, row, WIDE_CELLS);
+    }
+    cr_assert_gt(records_of(good, BASE_SPACE_DATA), 0);
 }
