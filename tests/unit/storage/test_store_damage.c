@@ -366,3 +366,25 @@ Test(store_damage, what_waits_for_it_leaves_other_tablets_their_memory)
     }
     cr_assert_gt(records_of(good, BASE_SPACE_DATA), 0);
 }
+
+/* Memory is short while the log is replayed: then what can be flushed is, and the rest waits as it did before. */
+Test(store_damage, a_store_opens_whose_flush_it_holds_up)
+{
+    struct store_tablet *bad = fixture_create(&fixture, 1, "", "m");
+    struct store_tablet *good = fixture_create(&fixture, 2, "m", "");
+    put(bad, "a");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    put(bad, "a");
+    fill(bad, 'b', 10);
+    fill(good, 'z', 40);
+    reopen(2 << 20, 256 << 10);
+    bad = store_tablet_find(fixture.store, 1);
+    good = store_tablet_find(fixture.store, 2);
+    cr_assert_gt(records_of(good, BASE_SPACE_DATA), 0, "it was pressed");
+    FIXTURE_PUMP_UNTIL(&fixture, damage_is_said());
+    delete_row(bad, "a");
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+    put(bad, "a");
+    fixture_flush(&fixture);
+}
