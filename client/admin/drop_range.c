@@ -13,6 +13,7 @@
 #include "common/base/memory.h"
 
 #define ARENA_BLOCK_BYTES 4096
+#define BOUND_BYTES_MAX   (LIMIT_ROW_KEY_BYTES + 1) /* the least key behind the longest */
 #define ROUNDS_MAX        1000 /* splits faster than drops: give up rather than go on for ever */
 
 struct drop {
@@ -191,6 +192,12 @@ enum edubba_code edubba_drop_row_range(struct edubba_table *table,
                                        struct edubba_error *error)
 {
     struct row_range range = {client_bytes(start), client_bytes(end)};
+    size_t longest = start.size > end.size ? start.size : end.size;
+    if (longest > BOUND_BYTES_MAX) {
+        return client_error(error, STATUS_INVALID_ARGUMENT,
+                            "a bound of the range is %zu bytes, the limit is %d", longest,
+                            BOUND_BYTES_MAX);
+    }
     if (end.size > 0 && bytes_compare(range.start, range.end) > 0) {
         return client_error(error, STATUS_INVALID_ARGUMENT,
                             "the range's start lies behind its end");

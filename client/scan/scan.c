@@ -308,6 +308,20 @@ static enum status copy_set(struct arena *arena,
     return complete ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
+/* No row is asked for; but what is wrong with a filter says a server, which knows the table.  So one is asked, for a
+ * range that holds nothing. */
+static enum status ask_for_nothing(struct plain_scan *scan)
+{
+    static const uint8_t least[] = {0};
+    struct row_range *nothing = arena_allocate(&scan->arena, sizeof *nothing);
+    if (nothing == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    *nothing = (struct row_range){bytes_of(least, sizeof least), bytes_of(least, sizeof least)};
+    scan->set = (struct row_set){nothing, 1};
+    return STATUS_OK;
+}
+
 static enum status take_options(struct plain_scan *scan,
                                 const struct edubba_scan_options *options,
                                 struct error *ret_error)
@@ -326,8 +340,13 @@ static enum status take_options(struct plain_scan *scan,
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "out of memory");
     }
-    return row_set_normalise(arena, keys, options->key_count, bounds, options->range_count,
-                             &scan->set, ret_error);
+    status = row_set_normalise(arena, keys, options->key_count, bounds, options->range_count,
+                               &scan->set, ret_error);
+    if (status == STATUS_OK && scan->set.count == 0 && scan->filter_tree != NULL) {
+        status = ask_for_nothing(scan);
+        return status == STATUS_OK ? status : error_set(ret_error, status, "out of memory");
+    }
+    return status;
 }
 
 enum edubba_code edubba_scan_open(struct edubba_table *table,

@@ -355,6 +355,9 @@ static enum status encode_request(struct plain_scan *scan,
     pthread_mutex_unlock(&scan->lock);
     arena_init(&arena, CLIP_ARENA_BYTES, SIZE_MAX);
     enum status status = row_set_clip(&arena, &left, &scan->asked, &part);
+    if (status == STATUS_OK && part.count == 0) {
+        part = left; /* a range that holds nothing: ask_for_nothing() */
+    }
     if (status == STATUS_OK && !shorten(scan, &part)) {
         status = STATUS_NO_MEMORY;
     }

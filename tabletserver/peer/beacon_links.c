@@ -7,8 +7,8 @@
 #include "common/base/memory.h"
 #include "common/io/logger.h"
 #include "common/io/transport/transport.h"
+#include "tabletserver/peer/server_address.h"
 
-#define ADDRESS_BYTES      128
 #define CONNECT_TIMEOUT_MS 1000
 #define OTHER_SKIPPED \
     8 /* beacons before an address is tried again at which another server was met */
@@ -25,7 +25,7 @@ struct link {
     bool said_other;      /* once that another one is where it should be */
     atomic_bool is_other; /* the connection leads to another server; set by a callback of it */
     struct transport_connection *connection; /* NULL: none */
-    char address[ADDRESS_BYTES];
+    char address[SERVER_ADDRESS_BYTES_MAX + 1];
 };
 
 struct beacon_links {
@@ -163,7 +163,7 @@ enum status beacon_links_set(struct beacon_links *links, uint64_t peer, const ch
 {
     size_t length = strlen(address);
     struct link *link = find(links, peer);
-    if (length >= ADDRESS_BYTES) {
+    if (length > SERVER_ADDRESS_BYTES_MAX) {
         return STATUS_INVALID_ARGUMENT;
     }
     if (link == NULL) {

@@ -312,7 +312,7 @@ struct lane_link *lane_link_create(struct lane_shared *shared, uint64_t server)
 void lane_link_set_address(struct lane_link *link, const char *address)
 {
     size_t size_bytes = strlen(address) + 1;
-    ASSERT(size_bytes <= LANE_ADDRESS_BYTES);
+    ASSERT(size_bytes <= SERVER_ADDRESS_BYTES_MAX + 1);
     pthread_mutex_lock(&link->mutex);
     memcpy(link->address, address, size_bytes);
     pthread_mutex_unlock(&link->mutex);

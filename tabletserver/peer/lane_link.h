@@ -14,8 +14,7 @@
 #include "common/io/mailbox.h"
 #include "common/io/transport/transport.h"
 #include "tabletserver/peer/lanes.h"
-
-#define LANE_ADDRESS_BYTES 128 /* with its NUL */
+#include "tabletserver/peer/server_address.h"
 
 /* What has gone by all links. */
 struct lane_counts {
@@ -52,10 +51,10 @@ struct lane_link {
         broken; /* the connection is; the thread is to close it.  Without the mutex: it may be said from
                              inside of a send */
     atomic_bool is_other; /* it leads to another server; set by a callback of it */
-    char address[LANE_ADDRESS_BYTES];
-    char dialled[LANE_ADDRESS_BYTES]; /* the thread's: what the connection is to */
-    int64_t redial_ns;                /* the thread's */
-    bool was_ready;                   /* said in the log */
+    char address[SERVER_ADDRESS_BYTES_MAX + 1];
+    char dialled[SERVER_ADDRESS_BYTES_MAX + 1]; /* the thread's: what the connection is to */
+    int64_t redial_ns;                          /* the thread's */
+    bool was_ready;                             /* said in the log */
 };
 
 /* NULL without memory.  It has no address, so nothing is dialled yet. */
@@ -63,7 +62,7 @@ struct lane_link *lane_link_create(struct lane_shared *shared, uint64_t server);
 /* After lane_link_end(). */
 void lane_link_destroy(struct lane_link *link);
 
-/* Of less than LANE_ADDRESS_BYTES; "" = hang up.  Any thread. */
+/* Of up to SERVER_ADDRESS_BYTES_MAX; "" = hang up.  Any thread. */
 void lane_link_set_address(struct lane_link *link, const char *address);
 
 /* Add a message to what goes from one store to another; its entry's payload is copied.  False: there is no room, or no

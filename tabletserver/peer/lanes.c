@@ -147,7 +147,7 @@ static struct lane_link *add_link(struct lanes *lanes, uint64_t server)
 enum status lanes_set_peer(struct lanes *lanes, uint64_t server, const char *address)
 {
     address = address != NULL ? address : "";
-    if (strlen(address) >= LANE_ADDRESS_BYTES) {
+    if (strlen(address) > SERVER_ADDRESS_BYTES_MAX) {
         return STATUS_INVALID_ARGUMENT;
     }
     pthread_mutex_lock(&lanes->links_mutex);

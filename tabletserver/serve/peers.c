@@ -4,12 +4,12 @@
 
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "tabletserver/peer/server_address.h"
 #include "tabletserver/serve/grace_note.h"
 #include "tabletserver/serve/server.h"
 
 #define MS INT64_C(1000000)
 
-#define ADDRESS_BYTES_MAX 512
 #define OUTBOX_BYTES_MAX  (UINT64_C(16) << 20)
 #define LANES_PATIENCE_NS (3000 * MS)
 
@@ -17,7 +17,7 @@ struct peer {
     struct peer *next;
     uint64_t server;
     bool told; /* both beacons and lanes know this address */
-    char address[ADDRESS_BYTES_MAX];
+    char address[SERVER_ADDRESS_BYTES_MAX + 1];
 };
 
 struct peers {
@@ -90,7 +90,7 @@ static struct peer *find_or_add(struct peers *peers, uint64_t server)
 
 void peers_set(struct peers *peers, uint64_t server, struct bytes address)
 {
-    if (server == peers->server->number || address.size_bytes >= ADDRESS_BYTES_MAX) {
+    if (server == peers->server->number || address.size_bytes > SERVER_ADDRESS_BYTES_MAX) {
         return;
     }
     struct peer *peer = find_or_add(peers, server);

@@ -47,7 +47,8 @@ struct kv_statistics {
 };
 
 /* Open or create the file `data.mdb` in folder.  Errors: STATUS_IO, STATUS_NO_SPACE, STATUS_CORRUPT,
- * STATUS_VERSION (another LMDB's), STATUS_NO_MEMORY; the text names the path. */
+ * STATUS_VERSION (another LMDB's), STATUS_NO_MEMORY, STATUS_FAILED_PRECONDITION (what is there is no
+ * file); the text names the path. */
 enum status kv_open(const char *folder,
                     const struct kv_options *options,
                     struct kv **ret_kv,

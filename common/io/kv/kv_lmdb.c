@@ -146,7 +146,10 @@ enum status kv_open(const char *folder,
         return error_set(ret_error, STATUS_IO, "open %s/data.mdb: the folder cannot be read: %s",
                          folder, strerror(errno));
     }
-    enum status status = options->looks_first ? kv_lmdb_walk(folder, ret_error) : STATUS_OK;
+    enum status status = kv_lmdb_check_kinds(folder, ret_error);
+    if (status == STATUS_OK && options->looks_first) {
+        status = kv_lmdb_walk(folder, ret_error);
+    }
     if (status != STATUS_OK) {
         memory_free(kv);
         return status;

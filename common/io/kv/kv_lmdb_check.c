@@ -7,7 +7,40 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/io/file.h"
+
 #define FREE_DATABASE 0 /* LMDB's list of free pages, readable as mdb_stat does */
+
+static const char *kind_of(mode_t mode)
+{
+    if (S_ISDIR(mode)) {
+        return "a folder";
+    }
+    if (S_ISFIFO(mode)) {
+        return "a pipe";
+    }
+    return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+/* Of what is not there, or cannot be looked at, opening it says more. */
+static enum status check_kind(const char *folder, const char *name, struct error *ret_error)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    struct stat there;
+    enum status status = file_path_join(path, folder, name, ret_error);
+    if (status != STATUS_OK || stat(path, &there) != 0 || S_ISREG(there.st_mode)) {
+        return status;
+    }
+    return error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                     "open %s: it is %s, and should be a file; see what was put in its place", path,
+                     kind_of(there.st_mode));
+}
+
+enum status kv_lmdb_check_kinds(const char *folder, struct error *ret_error)
+{
+    enum status status = check_kind(folder, "data.mdb", ret_error);
+    return status == STATUS_OK ? check_kind(folder, "lock.mdb", ret_error) : status;
+}
 
 /* One line of LMDB's table of readers: process, thread, transaction in hexadecimal, decimal.  The
  * heading, and readers at rest (`-'), have no number there. */

@@ -6,6 +6,9 @@
  * and nothing else.  While the free list is read, the file is as long as it should be: zeros are
  * no page.
  *
+ * Who opens a pipe waits for its other end, and a device takes what is written and gives back what it likes.  So
+ * nothing but a file is opened as one.
+ *
  * Thread rule: a transaction is its thread's; the length is checked before anyone else has the
  * environment.
  */
@@ -14,6 +17,12 @@
 
 #include <lmdb.h>
 #include <stdint.h>
+
+#include "common/base/error.h"
+
+/* Are data.mdb and lock.mdb of this folder files, as far as they are there?  Errors: STATUS_FAILED_PRECONDITION, with
+ * a text that names what is none; STATUS_LIMIT. */
+enum status kv_lmdb_check_kinds(const char *folder, struct error *ret_error);
 
 /* Pages on the free list; *ret_reusable: those among them that no reader sees any more, so that the
  * next write transaction may take them. */

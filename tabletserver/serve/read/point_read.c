@@ -24,6 +24,7 @@ struct reading {
     struct schema *schema;
     struct served served;
     struct store_read *read;
+    struct row_read_for who;
     struct load_read_counts counts; /* of the tablet */
     struct key_ring *ring;          /* wants one in `every` of the rows; NULL: none */
     uint32_t every;
@@ -117,6 +118,9 @@ static enum status begin_read(struct reading *reading,
         served_release(&served);
         return status;
     }
+    reading->who = (struct row_read_for){reading->part->batch->reply,
+                                         reading->part->batch->deadline_ns};
+    row_read_while_awaited(store_read_reader(reading->read), &reading->who);
     reading->served = served;
     reading->ring = load_counters_ring(store_tablet_load(served.tablet));
     reading->every = reading->ring != NULL ? key_ring_every(reading->ring, KEY_READ) : 0;

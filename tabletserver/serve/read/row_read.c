@@ -1,6 +1,21 @@
 #include "tabletserver/serve/read/row_read.h"
 
 #include "common/base/limits.h"
+#include "common/io/clock.h"
+
+static enum status look_at_who_waits(void *context)
+{
+    const struct row_read_for *who = context;
+    if (transport_reply_cancelled(who->reply)) {
+        return STATUS_CANCELLED;
+    }
+    return clock_monotonic_ns() > who->deadline_ns ? STATUS_DEADLINE_EXCEEDED : STATUS_OK;
+}
+
+void row_read_while_awaited(struct row_reader *reader, struct row_read_for *who)
+{
+    row_reader_set_patience(reader, &(struct row_patience){look_at_who_waits, who});
+}
 
 struct output {
     const struct table *table;

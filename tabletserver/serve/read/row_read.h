@@ -9,10 +9,20 @@
 
 #include "common/base/arena.h"
 #include "common/base/error.h"
+#include "common/io/transport/transport.h"
 #include "common/model/filter.h"
 #include "common/model/mutation.h"
 #include "common/wire/message.h"
 #include "tabletserver/storage/rows/row_reader.h"
+
+/* Who waits for what is read, and until when.  Stays where it is until the reader is closed. */
+struct row_read_for {
+    const struct transport_reply *reply;
+    int64_t deadline_ns; /* monotonic */
+};
+
+/* What the reader reads of a row ends where nobody waits for it any more: STATUS_CANCELLED, STATUS_DEADLINE_EXCEEDED. */
+void row_read_while_awaited(struct row_reader *reader, struct row_read_for *who);
 
 struct row_read_statistics {
     uint64_t rows_seen;

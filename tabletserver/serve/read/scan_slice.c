@@ -186,6 +186,7 @@ static void count_slice(struct scan *scan, const struct scan_slice *slice, int64
 enum status scan_slice_read(struct scan *scan, struct scan_slice *slice, struct error *ret_error)
 {
     struct store_read *read = NULL;
+    struct row_read_for who = {scan->reply, scan->deadline_ns};
     enum status status = compile(scan, ret_error);
     if (status != STATUS_OK) {
         return status;
@@ -205,6 +206,7 @@ enum status scan_slice_read(struct scan *scan, struct scan_slice *slice, struct 
     }
     int64_t begun_ns = clock_monotonic_ns();
     slice->reader = store_read_reader(read);
+    row_read_while_awaited(slice->reader, &who);
     slice->end_ns = begun_ns + SCAN_SLICE_NS;
     slice->until_clock = SCAN_LOOK_AT_CLOCK;
     row_block_writer_init(&slice->writer, &slice->rows);

@@ -214,7 +214,10 @@ static enum status evaluate(struct evaluation *evaluation)
         return error_set(&evaluation->error, status, "cannot read the row: %s",
                          status_text(status));
     }
+    const struct batch *batch = evaluation->work->part->batch;
+    struct row_read_for who = {batch->reply, batch->deadline_ns};
     struct row_reader *reader = store_read_reader(read);
+    row_read_while_awaited(reader, &who);
     if (evaluation->work->operation->kind == OPERATION_CHECK_AND_MUTATE) {
         status = check(evaluation, reader);
     } else {

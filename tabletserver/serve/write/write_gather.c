@@ -79,6 +79,11 @@ void write_fail_append(struct write_order *order, struct work *work, enum status
             order, work, STATUS_RESOURCE_EXHAUSTED,
             "the tablet's store is full: writes are refused until rows are deleted (deletes still work) or "
             "its disk has room again; the server need not be restarted, unless a file system was made larger");
+    } else if (status == STATUS_CORRUPT) {
+        write_fail(
+            order, work, STATUS_CORRUPT,
+            "a row of the tablet that was written to is damaged in its store, and all that came after waits "
+            "for it in memory: no more is taken until that row is deleted (deletes still work)");
     } else if (status == STATUS_RESOURCE_EXHAUSTED) {
         write_fail(order, work, STATUS_UNAVAILABLE,
                    "writes come faster than they can be flushed, or than copies take them "
@@ -256,7 +261,13 @@ void write_free_spares(struct write_order *order)
     order->spare_count = 0;
 }
 
-/* Append entries [first, first + count) as one record; STATUS_NO_SPACE is for the caller to judge. */
+/* Puts alone are refused so. */
+static bool takes_deletes(enum status status)
+{
+    return status == STATUS_NO_SPACE || status == STATUS_CORRUPT;
+}
+
+/* Append entries [first, first + count) as one record; where deletes may pass, it is for the caller to judge. */
 static enum status append(struct write_order *order,
                           struct tablet_order *tablet,
                           const struct gather *gather,
@@ -269,7 +280,7 @@ static enum status append(struct write_order *order,
 
     enum status status = store_append_write(tablet->tablet, &write, store_next_clock(order->store),
                                             &sequence);
-    bool mixed = status == STATUS_NO_SPACE && count > 1;
+    bool mixed = takes_deletes(status) && count > 1;
     for (uint32_t i = first; i < first + count && !mixed; i++) {
         if (status == STATUS_OK && reigns_over != tablet->reigns_over) {
             write_fail_unknown(order, gather->works[i]); /* nobody waits for it any more */
@@ -319,8 +330,8 @@ void write_flush(struct write_order *order, struct tablet_order *tablet)
     tablet->gather = NULL;
     count_gathered(tablet, gather);
     enum status status = append(order, tablet, gather, 0, gather->count);
-    if (status == STATUS_NO_SPACE && gather->count > 1) {
-        /* On a full disk deletes still pass, but not in one record with what does not. */
+    if (takes_deletes(status) && gather->count > 1) {
+        /* On a full disk, or a damaged one, deletes still pass, but not in one record with what does not. */
         for (uint32_t i = 0; i < gather->count; i++) {
             (void)append(order, tablet, gather, i, 1); /* answered one by one */
         }

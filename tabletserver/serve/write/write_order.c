@@ -1,6 +1,7 @@
 #include "tabletserver/serve/write/write_order.h"
 
 #include "common/base/assert.h"
+#include "common/base/limits.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "tabletserver/serve/replicas/replicas.h"
@@ -52,6 +53,19 @@ static bool needs_row(const struct operation *operation)
            operation->kind == OPERATION_READ_MODIFY_WRITE;
 }
 
+/* A bound may lie behind the longest row key, and no further: the log takes no longer one. */
+static bool has_bounds(struct write_order *order, struct work *work)
+{
+    const struct row_range *range = &work->operation->range;
+    if (range->start.size_bytes <= LIMIT_ROW_KEY_BYTES + 1 &&
+        range->end.size_bytes <= LIMIT_ROW_KEY_BYTES + 1) {
+        return true;
+    }
+    write_fail(order, work, STATUS_INVALID_ARGUMENT,
+               "a bound of the range to be dropped is longer than any row key");
+    return false;
+}
+
 /* Shapes that need no row to be refused. */
 static bool is_well_formed(struct write_order *order, struct work *work)
 {
@@ -59,7 +73,8 @@ static bool is_well_formed(struct write_order *order, struct work *work)
     struct error error = {.status = STATUS_OK};
 
     if (operation->kind == OPERATION_DROP_RANGE) {
-        return true; /* its row only names a tablet: the first one's may be empty */
+        return has_bounds(order,
+                          work); /* its row only names a tablet: the first one's may be empty */
     }
     if (row_key_check(operation->row, &error) != STATUS_OK) {
         write_fail(order, work, error.status, error.text);

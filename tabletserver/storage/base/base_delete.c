@@ -176,9 +176,25 @@ static enum status is_reached(struct base_writer *writer,
     return STATUS_OK;
 }
 
-static enum status go_end(struct base_writer *writer, const struct entry *entry, bool *ret_reached)
+/* To the first chunk behind the one in memory that the delete may have to do with.  One of some versions passes over the
+ * younger ones of its column: each of many deletes of old versions in a long column costs the chunks that these are in,
+ * and is not stored because of what lies before them. */
+static enum status go_first(struct base_writer *writer,
+                            const struct entry *entry,
+                            bool *ret_reached)
 {
-    enum status status = base_walk_seek(&writer->data, buffer_bytes(&writer->window.end_key));
+    struct base_walk *walk = &writer->data;
+    struct bytes end_key = buffer_bytes(&writer->window.end_key);
+    enum status status = STATUS_OK;
+    bool is_behind = false;
+    if (entry->kind == ENTRY_COLUMN_DELETE && entry->end_us != INT64_MAX) {
+        struct base_position youngest = {entry->family, entry->qualifier, entry->end_us - 1};
+        status = base_window_walk_to(writer, &youngest);
+        is_behind = status == STATUS_OK && walk->found && bytes_compare(walk->key, end_key) > 0;
+    }
+    if (status == STATUS_OK && !is_behind) {
+        status = base_walk_seek(walk, end_key);
+    }
     return status == STATUS_OK ? is_reached(writer, entry, ret_reached) : status;
 }
 
@@ -187,7 +203,7 @@ static enum status is_wide(struct base_writer *writer, const struct entry *entry
 {
     uint32_t count = 0;
     bool reached = false;
-    enum status status = go_end(writer, entry, &reached);
+    enum status status = go_first(writer, entry, &reached);
     while (status == STATUS_OK && reached && count <= BASE_DELETE_CHUNKS_MAX) {
         count++;
         status = base_walk_next(&writer->data);
@@ -235,7 +251,7 @@ static enum status drop_following(struct base_writer *writer, const struct entry
 {
     struct base_drop drop = {.tombstone = entry};
     bool reached = false;
-    enum status status = go_end(writer, entry, &reached);
+    enum status status = go_first(writer, entry, &reached);
     while (status == STATUS_OK && reached) {
         status = base_drop_cells(writer, &drop);
         buffer_append_u8(&writer->dropped_key, 0); /* the least key above */

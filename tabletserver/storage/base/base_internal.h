@@ -161,6 +161,8 @@ enum status base_window_append(struct base_writer *writer,
 enum status base_window_find_end(struct base_writer *writer);
 /* Is the writer's data walk on a chunk of the current row? */
 bool base_window_walk_is_in_row(const struct base_writer *writer);
+/* Take it to the row's last chunk that begins at or before position, or to the one behind it. */
+enum status base_window_walk_to(struct base_writer *writer, const struct base_position *position);
 
 /* --- base_window_write.c: chunks are cut and written ------------------------------------------- */
 

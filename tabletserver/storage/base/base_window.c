@@ -145,8 +145,7 @@ static enum status load(struct base_writer *writer)
     return status == STATUS_OK ? apply_tombstones(writer) : status;
 }
 
-/* To the last chunk that begins at or before position; where there is none, to the one behind. */
-static enum status go_position(struct base_writer *writer, const struct base_position *position)
+enum status base_window_walk_to(struct base_writer *writer, const struct base_position *position)
 {
     enum status status = base_buffer_set(&writer->seek, buffer_bytes(&writer->window.row_key));
     base_key_append_position(&writer->seek, position);
@@ -235,7 +234,7 @@ static enum status open_chunk(struct base_writer *writer, const struct base_posi
         }
         window->stored = false;
     }
-    status = go_position(writer, position);
+    status = base_window_walk_to(writer, position);
     if (status == STATUS_OK) {
         status = load_or_begin(writer, position);
     }

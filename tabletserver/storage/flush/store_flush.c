@@ -10,6 +10,7 @@
 #include "common/base/assert.h"
 #include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/flush/flush_choice.h"
+#include "tabletserver/storage/flush/flush_rescue.h"
 #include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_split.h"
@@ -29,6 +30,7 @@ struct run {
     struct store_pieces *pieces;
     struct store_range_deletes *deletes;
     struct store_schema *schema; /* NULL: nobody has said what the table looks like */
+    struct flush_rescue rescue;  /* of one that has met damage before */
     struct arena arena;
     struct applied_map map;
     struct tablet_position from;
@@ -114,6 +116,15 @@ static enum status put_range_delete(struct run *run, struct bytes row, const str
     return found && first->kind != ENTRY_ROW_DELETE ? put(run, row, &delete) : STATUS_OK;
 }
 
+/* A delete of the row that came later takes along what cannot be read of it (flush_rescue.h). */
+static enum status put_later_delete(struct run *run, struct bytes row)
+{
+    struct entry delete = {.kind = ENTRY_ROW_DELETE};
+    bool found = false;
+    enum status status = flush_rescue_find(&run->rescue, row, &delete.stamp, &found);
+    return status == STATUS_OK && found ? put(run, row, &delete) : status;
+}
+
 /* The entries of one row from `from` on; *ret_cut: enough, run->reached says where. */
 static enum status put_row(struct run *run, struct bytes row, bool resumed, bool *ret_cut)
 {
@@ -121,6 +132,7 @@ static enum status put_row(struct run *run, struct bytes row, bool resumed, bool
     enum status status = cursor->operations->seek_entry(
         cursor, resumed ? run->from.family : 0, resumed ? run->from.qualifier : BYTES_EMPTY);
     bool first = !resumed;
+    bool begun = false;
     struct entry last = {.kind = ENTRY_ERASE};
     while (status == STATUS_OK) {
         struct entry entry;
@@ -144,7 +156,11 @@ static enum status put_row(struct run *run, struct bytes row, bool resumed, bool
             *ret_cut = true;
             return STATUS_OK;
         }
-        if (first) {
+        if (!begun) {
+            status = put_later_delete(run, row);
+            begun = true;
+        }
+        if (status == STATUS_OK && first) {
             status = put_range_delete(run, row, &entry);
             first = false;
         }
@@ -241,7 +257,13 @@ static enum status prepare(struct run *run)
     run->pieces = store_pieces_ref(tablet->pieces);
     run->deletes = store_range_deletes_ref(tablet->range_deletes);
     (void)pthread_mutex_unlock(&tablet->mutex);
-    status = memtable_cursor_open(run->layer->memtable, run->layer->last_sequence, &run->cursor);
+    if (atomic_load(&tablet->flush_stuck)) {
+        status = flush_rescue_open(&run->rescue, tablet, run->layer);
+    }
+    if (status == STATUS_OK) {
+        status = memtable_cursor_open(run->layer->memtable, run->layer->last_sequence,
+                                      &run->cursor);
+    }
     return status == STATUS_OK ? base_writer_begin(tablet->store->base, &run->writer) : status;
 }
 
@@ -253,6 +275,7 @@ static void release(struct run *run)
     if (run->cursor != NULL) {
         run->cursor->operations->close(run->cursor);
     }
+    flush_rescue_close(&run->rescue);
     if (run->pieces != NULL) {
         store_pieces_unref(run->pieces);
         store_range_deletes_unref(run->deletes);
@@ -275,6 +298,7 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     struct flush_event event = {.kind = FLUSH_EVENT_ADVANCED};
     if (run->reached.everything) {
         event.kind = FLUSH_EVENT_FINISHED;
+        atomic_store(&tablet->flush_stuck, false);
         tablet->dedupe_piece_count = dedupe_pieces;
         store_note_meta_written(tablet);
         tablet->flushed_sequence = run->layer->last_sequence;
@@ -353,6 +377,8 @@ enum status store_flush_step(struct store *store, bool *ret_worked)
     }
     enum status status = flush_transaction(choice.tablet, choice.layer);
     if (status == STATUS_CORRUPT) {
+        atomic_store(&choice.tablet->flush_stuck, true);
+        atomic_store(&store->flush_stuck, true);
         store_trouble_mark_damaged(choice.tablet);
     }
     if (status == STATUS_OK) {

@@ -4,6 +4,8 @@
 #include "common/base/memory.h"
 #include "tabletserver/storage/rows/row_merge.h"
 
+#define CELLS_BETWEEN_LOOKS 256 /* of one who waits: with the slowest of filters some 10 ms */
+
 /* A layer among rows: the nearest row that it has, in the direction of the last seek. */
 struct layer {
     struct layer_cursor *cursor;
@@ -25,6 +27,8 @@ struct row_reader {
     uint32_t range_delete_count;
     enum direction direction; /* of the last seek that found a row */
     struct buffer row;        /* which one: the reader's own copy */
+    struct row_patience patience;
+    uint32_t cells_unlooked; /* since whoever waits was asked */
     struct row_merge merge;
 };
 
@@ -55,6 +59,7 @@ void row_reader_open(struct row_reader *reader, const struct row_reader_options 
     reader->range_deletes = options->range_deletes;
     reader->range_delete_count = options->range_delete_count;
     reader->direction = DIRECTION_NONE;
+    reader->patience = (struct row_patience){.look = NULL};
     row_merge_open(&reader->merge, options->table, options->now_us);
     for (uint32_t i = 0; i < options->layer_count; i++) {
         const struct row_reader_layer *from = &options->layers[i];
@@ -77,6 +82,12 @@ void row_reader_close(struct row_reader *reader)
     }
     reader->layer_count = 0;
     row_merge_close(&reader->merge);
+}
+
+void row_reader_set_patience(struct row_reader *reader, const struct row_patience *patience)
+{
+    reader->patience = *patience;
+    reader->cells_unlooked = 0;
 }
 
 static enum direction direction_of(enum row_seek seek)
@@ -230,6 +241,13 @@ static enum status source_next(void *context,
                                bool *ret_found)
 {
     struct row_reader *reader = context;
+    if (reader->patience.look != NULL && ++reader->cells_unlooked == CELLS_BETWEEN_LOOKS) {
+        reader->cells_unlooked = 0;
+        enum status status = reader->patience.look(reader->patience.context);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
     return row_merge_next(&reader->merge, demand, ret_cell, ret_found);
 }
 

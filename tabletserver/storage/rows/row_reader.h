@@ -64,9 +64,19 @@ struct row_reader;
 struct row_reader *row_reader_create(void);
 void row_reader_destroy(struct row_reader *reader); /* closed; NULL is fine */
 
+/* Of whoever waits for what is read.  A row may have very many cells, of which a filter may leave none. */
+struct row_patience {
+    enum status (*look)(
+        void *context); /* asked now and then: what is not STATUS_OK ends the reading */
+    void *context;
+};
+
 /* Takes over the layers' cursors, and closes them with itself. */
 void row_reader_open(struct row_reader *reader, const struct row_reader_options *options);
 void row_reader_close(struct row_reader *reader);
+
+/* From here on until it is closed.  Without, it reads on whatever comes. */
+void row_reader_set_patience(struct row_reader *reader, const struct row_patience *patience);
 
 /* Stand on the nearest row that some layer has entries for; it may turn out to have no visible
  * cell.  *ret_row lives until the next seek. */

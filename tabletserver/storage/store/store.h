@@ -253,7 +253,8 @@ bool store_has_room(struct store *store);
  *
  * Errors: STATUS_RESOURCE_EXHAUSTED (memory or log backlog full: push back, retryable), STATUS_LIMIT
  * (of a write: the tablet has as many exactly-once records as it may; retryable),
- * STATUS_NO_SPACE (disk full: deletes may still pass), STATUS_NO_MEMORY, STATUS_CLOSED.
+ * STATUS_NO_SPACE (disk full: deletes may still pass), STATUS_CORRUPT (damage holds up the tablet's flush, and it has its
+ * share of memory: deletes may still pass, and free it), STATUS_NO_MEMORY, STATUS_CLOSED.
  */
 enum status store_append_write(struct store_tablet *tablet,
                                const struct record_write *write,

@@ -152,7 +152,7 @@ bool store_is_full(const struct store_tablet *tablet)
            store->log_position - first >= store->settings.log_limit_bytes;
 }
 
-/* The active memtable that would free the most; NULL when none has anything. */
+/* The active memtable that would free the most; NULL when none has anything.  One behind damage would free nothing. */
 static struct store_tablet *largest_active(struct store *store)
 {
     struct store_tablet *largest = NULL;
@@ -161,12 +161,33 @@ static struct store_tablet *largest_active(struct store *store)
         struct store_tablet *tablet = store->tablets[i];
         size_t bytes = memtable_bytes(tablet->layers[0]->memtable);
         if (bytes > largest_bytes && tablet->layer_count < STORE_LAYERS_MAX &&
+            !atomic_load_explicit(&tablet->flush_stuck, memory_order_relaxed) &&
             store_tablet_prepared(tablet) >= tablet->hold_until) {
             largest = tablet;
             largest_bytes = bytes;
         }
     }
     return largest;
+}
+
+static uint64_t stuck_bytes(const struct store *store)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; atomic_load(&store->flush_stuck) && i < store->tablet_count; i++) {
+        const struct store_tablet *tablet = store->tablets[i];
+        for (uint32_t j = 1; atomic_load(&tablet->flush_stuck) && j < tablet->layer_count; j++) {
+            bytes += atomic_load(&tablet->layers[j]->bytes);
+        }
+    }
+    return bytes;
+}
+
+/* On their way out, that is: not what damage holds up, or for that all others would stay in memory. */
+static bool is_enough_frozen(const struct store *store)
+{
+    uint64_t enough_bytes = store_memory_limit(store) / PRESSURE_DENOMINATOR;
+    uint64_t frozen_bytes = atomic_load(&store->frozen_bytes);
+    return frozen_bytes >= enough_bytes && frozen_bytes >= enough_bytes + stuck_bytes(store);
 }
 
 void store_freeze_full_tablets(struct store *store)
@@ -185,8 +206,7 @@ void store_freeze_full_tablets(struct store *store)
         }
     }
     /* Short of memory: let a quarter of the limit be on its way out. */
-    while (store_memory_presses(store) &&
-           atomic_load(&store->frozen_bytes) < store_memory_limit(store) / PRESSURE_DENOMINATOR) {
+    while (store_memory_presses(store) && !is_enough_frozen(store)) {
         struct store_tablet *tablet = largest_active(store);
         if (tablet == NULL || store_freeze(tablet) != STATUS_OK) {
             break;
@@ -234,10 +254,7 @@ void store_commit(struct store *store)
 void store_raise_floor(struct store_tablet *tablet)
 {
     (void)pthread_mutex_lock(&tablet->mutex);
-    uint64_t floor = atomic_load_explicit(&tablet->committed, memory_order_relaxed);
-    for (struct store_read *read = tablet->reads; read != NULL; read = read->older) {
-        floor = read->sequence < floor ? read->sequence : floor;
-    }
+    uint64_t floor = store_read_floor(tablet);
     (void)pthread_mutex_unlock(&tablet->mutex);
     memtable_raise_floor(tablet->layers[0]->memtable, floor);
 }

@@ -193,6 +193,9 @@ struct store_tablet {
     bool half_taught;         /* [W] in the base */
     atomic_bool hurried;      /* store_tablet_hurry() */
 
+    /* A flush of it has met damage: all that comes after waits in memory, until the damaged rows are deleted. */
+    atomic_bool flush_stuck; /* changed by the work thread */
+
     /* A split, from its record on. */
     struct store_tablet *children[2]; /* [L] set before the state; then [C] */
     uint64_t split_sequence;          /* [T] children go on behind it; 0 = none */
@@ -324,6 +327,7 @@ struct store {
     atomic_uint_fast64_t doomed_bytes;       /* of all layers: see store_collect.h */
     atomic_bool room_wanted;                 /* the loop waits for memory: wake it */
     struct store_spare_reads spare_reads;
+    atomic_bool flush_stuck;   /* of some tablet, since the store was opened */
     bool failure_told;         /* [L] */
     bool flush_wanted;         /* [L] of some tablet */
     atomic_bool metas_wanted;  /* of some tablets: for the work thread */
@@ -469,6 +473,13 @@ void store_layer_forget(struct store *store, struct store_layer *layer);
 
 void store_spare_reads_init(struct store_spare_reads *spares);
 void store_spare_reads_deinit(struct store_spare_reads *spares); /* no read is open */
+
+/* While a read is registered with its tablet and sequence, no memtable folds what lies above that.  The first under the
+ * tablet's mutex, the second not. */
+void store_read_register(struct store_read *read);
+void store_read_unregister(struct store_read *read);
+/* What is committed, and no open read is below.  Under the tablet's mutex. */
+uint64_t store_read_floor(const struct store_tablet *tablet);
 
 /* Tests only: called between the capture of a read and its snapshot. */
 extern void (*store_read_between)(void *context);

@@ -32,6 +32,41 @@ struct capture {
     uint64_t freeze_count;
 };
 
+void store_read_register(struct store_read *read)
+{
+    struct store_tablet *tablet = read->tablet;
+    read->newer = NULL;
+    read->older = tablet->reads;
+    if (tablet->reads != NULL) {
+        tablet->reads->newer = read;
+    }
+    tablet->reads = read;
+}
+
+void store_read_unregister(struct store_read *read)
+{
+    struct store_tablet *tablet = read->tablet;
+    (void)pthread_mutex_lock(&tablet->mutex);
+    if (read->newer != NULL) {
+        read->newer->older = read->older;
+    } else {
+        tablet->reads = read->older;
+    }
+    if (read->older != NULL) {
+        read->older->newer = read->newer;
+    }
+    (void)pthread_mutex_unlock(&tablet->mutex);
+}
+
+uint64_t store_read_floor(const struct store_tablet *tablet)
+{
+    uint64_t floor = store_tablet_committed(tablet);
+    for (const struct store_read *read = tablet->reads; read != NULL; read = read->older) {
+        floor = read->sequence < floor ? read->sequence : floor;
+    }
+    return floor;
+}
+
 static enum status capture(struct store_read *read, enum store_read_point point, struct capture *to)
 {
     struct store_tablet *tablet = read->tablet;
@@ -60,12 +95,7 @@ static enum status capture(struct store_read *read, enum store_read_point point,
         to->tablets[to->tablet_count++] = tablet->lineage[i];
     }
     to->freeze_count = atomic_load(&tablet->freeze_count);
-    read->newer = NULL;
-    read->older = tablet->reads;
-    if (tablet->reads != NULL) {
-        tablet->reads->newer = read;
-    }
-    tablet->reads = read;
+    store_read_register(read);
     (void)pthread_mutex_unlock(&tablet->mutex);
     return STATUS_OK;
 }
@@ -81,21 +111,11 @@ static void release_layers(struct store *store, struct capture *capture)
 /* Undo step 1 and, if it came to that, 2. */
 static void let_go(struct store_read *read)
 {
-    struct store_tablet *tablet = read->tablet;
     if (read->snapshot != NULL) {
         base_snapshot_end(read->snapshot);
         read->snapshot = NULL;
     }
-    (void)pthread_mutex_lock(&tablet->mutex);
-    if (read->newer != NULL) {
-        read->newer->older = read->older;
-    } else {
-        tablet->reads = read->older;
-    }
-    if (read->older != NULL) {
-        read->older->newer = read->newer;
-    }
-    (void)pthread_mutex_unlock(&tablet->mutex);
+    store_read_unregister(read);
     store_pieces_unref(read->pieces);
     store_range_deletes_unref(read->range_deletes);
     read->pieces = NULL;

@@ -102,7 +102,8 @@ enum status store_replay_write(struct store_tablet *tablet,
     return status;
 }
 
-/* Flush while there is anything to flush and `more` says so. */
+/* Flush while there is anything to flush and `more` says so.  A tablet whose flush meets damage waits, as it does in
+ * life, and the others have their turn: STATUS_CORRUPT where that is not enough. */
 static enum status flush_while(struct store *store,
                                bool (*more)(struct store *store, void *with),
                                void *with)
@@ -110,12 +111,15 @@ static enum status flush_while(struct store *store,
     bool worked = true;
     while (worked && more(store, with)) {
         enum status status = store_flush_step(store, &worked);
-        if (status != STATUS_OK) {
+        bool is_stuck = status == STATUS_CORRUPT && worked;
+        if (status != STATUS_OK && !is_stuck) {
             return status;
         }
+        store->tablet_failed = store->tablet_failed ||
+                               is_stuck; /* tried again when all is replayed */
         store_take_events(store);
     }
-    return STATUS_OK;
+    return store->tablet_failed && more(store, with) ? STATUS_CORRUPT : STATUS_OK;
 }
 
 static bool has_all_layers(struct store *store, void *with)
@@ -271,20 +275,19 @@ static enum status replay_record(struct replay *replay, uint8_t type, struct err
                      "log record of type %u was written by a newer version", type);
 }
 
+/* What damage holds up stays in memory: so it did before. */
 enum status store_replay_relieve(struct store_tablet *tablet)
 {
     struct store *store = tablet->store;
+    enum status status = STATUS_OK;
     if (store_is_full(tablet) && store_tablet_prepared(tablet) >= tablet->hold_until) {
-        enum status status = freeze_surely(tablet);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        status = freeze_surely(tablet);
     }
-    if (store_memory_presses(store)) {
+    if ((status == STATUS_OK || status == STATUS_CORRUPT) && store_memory_presses(store)) {
         store_freeze_full_tablets(store);
-        return flush_while(store, is_pressed, NULL);
+        status = flush_while(store, is_pressed, NULL);
     }
-    return STATUS_OK;
+    return status == STATUS_CORRUPT ? STATUS_OK : status;
 }
 
 enum status store_replay_explain_gap(uint64_t expected, uint64_t found, struct error *ret_error)

@@ -77,6 +77,10 @@ enum status store_append_split(struct store_tablet *tablet,
         (tablet->layer_count >= STORE_LAYERS_MAX || tablet->lineage_count >= STORE_LINEAGE_MAX)) {
         status = STATUS_RESOURCE_EXHAUSTED;
     }
+    if (status == STATUS_OK && atomic_load(&tablet->flush_stuck)) {
+        status =
+            STATUS_RESOURCE_EXHAUSTED; /* the delete that frees it would come to a child, which is behind it */
+    }
     uint64_t expected = store_tablet_prepared(tablet) + 1;
     if (status == STATUS_OK) {
         status = store_split_prepare(tablet, split, expected, expected);

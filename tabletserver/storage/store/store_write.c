@@ -7,6 +7,8 @@
 #include "common/base/assert.h"
 #include "tabletserver/storage/store/store_append.h"
 
+#define STUCK_LAYERS_MAX 2 /* the one that cannot be flushed, and an active one */
+
 static bool deletes_only(const struct record_write *write)
 {
     for (size_t i = 0; i < write->entry_count; i++) {
@@ -141,6 +143,14 @@ static enum status say_rules(struct store_tablet *tablet, uint64_t clock)
     return status;
 }
 
+/* What damage holds up stays in memory that all tablets share; deletes come in, which may free it. */
+static enum status check_stuck(const struct store_tablet *tablet, bool only_deletes)
+{
+    bool is_stuck = !only_deletes && tablet->layer_count > STUCK_LAYERS_MAX &&
+                    atomic_load_explicit(&tablet->flush_stuck, memory_order_relaxed);
+    return is_stuck ? STATUS_CORRUPT : STATUS_OK;
+}
+
 enum status store_append_write(struct store_tablet *tablet,
                                const struct record_write *write,
                                uint64_t clock,
@@ -150,6 +160,9 @@ enum status store_append_write(struct store_tablet *tablet,
     bool only_deletes = deletes_only(write);
     enum status status = tablet->leads ? store_check_append(tablet, only_deletes)
                                        : STATUS_NOT_OWNER;
+    if (status == STATUS_OK) {
+        status = check_stuck(tablet, only_deletes);
+    }
     if (status == STATUS_OK) {
         status = say_rules(tablet, clock);
     }

@@ -44,6 +44,43 @@ Test(client, a_scan_of_ranges_and_keys_and_with_a_limit)
     close_session(&session);
 }
 
+static enum edubba_code end_of_scan(struct session *session,
+                                    const struct edubba_scan_options *options)
+{
+    struct edubba_scan *scan = NULL;
+    struct edubba_error error;
+    const struct edubba_row *row = NULL;
+    cr_assert_eq(edubba_scan_open(session->table, options, &scan, &error), EDUBBA_OK);
+    enum edubba_code code = edubba_scan_next(scan, &row, &error);
+    cr_assert_null(row);
+    edubba_scan_close(scan);
+    return code;
+}
+
+/* What is wrong with a filter a server says, whether or not there are rows to be looked at. */
+Test(client, a_scan_of_no_row_hears_what_a_server_says_of_its_filter)
+{
+    struct session session = open_filled(1000);
+    struct edubba_bounds none = {
+        .start = EDUBBA_TEXT("row00500"), .end = EDUBBA_TEXT("row00500"), .start_open = true};
+    struct edubba_filter *filter = edubba_filter_value_regex(EDUBBA_TEXT("("));
+    for (int reversed = 0; reversed < 2; reversed++) {
+        int scans = GET(session, scans);
+        struct edubba_scan_options options = {
+            .ranges = &none, .range_count = 1, .reversed = reversed != 0};
+        cr_assert_eq(end_of_scan(&session, &options), EDUBBA_OK);
+        cr_assert_eq(GET(session, scans), scans, "there is nothing to ask");
+        options.filter = filter;
+        cr_assert_eq(end_of_scan(&session, &options), EDUBBA_OK);
+        cr_assert_eq(GET(session, scans), scans + 1);
+        SET(session, scan_finds_large_row, true); /* it refuses whatever is asked */
+        cr_assert_eq(end_of_scan(&session, &options), EDUBBA_FAILED_PRECONDITION);
+        SET(session, scan_finds_large_row, false);
+    }
+    edubba_filter_free(filter);
+    close_session(&session);
+}
+
 /* More than a message takes, were they asked for at once, and there are more of them. */
 Test(client, a_scan_of_very_many_keys_asks_for_some_at_a_time)
 {

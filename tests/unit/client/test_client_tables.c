@@ -23,6 +23,27 @@ Test(client, dropping_a_range_reaches_every_tablet)
     close_session(&session);
 }
 
+/* What no row key can be is no bound of rows either; the key behind the longest is. */
+Test(client, a_range_to_be_dropped_has_bounds_that_keys_may_have)
+{
+    static uint8_t longest[4097];
+    static uint8_t too_long[4098];
+    struct session session = open_filled(10);
+    struct edubba_error error;
+    const struct edubba_bytes last = {longest, sizeof longest};
+    const struct edubba_bytes beyond = {too_long, sizeof too_long};
+    memset(too_long, 'z', sizeof too_long);
+    memset(longest, 'z', sizeof longest);
+    cr_assert_eq(edubba_drop_row_range(session.table, beyond, EDUBBA_NOTHING, &error),
+                 EDUBBA_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(error.text, "4098 bytes"), "%s", error.text);
+    cr_assert_eq(edubba_drop_row_range(session.table, EDUBBA_NOTHING, beyond, &error),
+                 EDUBBA_INVALID_ARGUMENT);
+    cr_assert_eq(edubba_drop_row_range(session.table, last, EDUBBA_NOTHING, &error), EDUBBA_OK,
+                 "%s", error.text);
+    close_session(&session);
+}
+
 /* All rows are dropped, the first of it is held, and meanwhile `change` happens, which lets it go. */
 static void expect_all_dropped_beside(void *(*change)(void *session))
 {

@@ -3,10 +3,13 @@
  * tenth of the real ones; nothing here depends on being quick but where a lease has to hold, and
  * there one of many looks is enough.
  */
+#include <string.h>
+
 #include "common/base/buffer.h"
 #include "common/base/memory.h"
 #include "tabletserver/peer/beacon_links.h"
 #include "tabletserver/peer/beacons.h"
+#include "tabletserver/peer/server_address.h"
 #include "tabletserver/replica/lease_message.h"
 #include "tests/support/peer_listener.h"
 #include "tests/support/told_metrics.h"
@@ -489,4 +492,23 @@ Test(beacons, strangers_and_garbage_are_refused)
     transport_connection_close(caller.connection);
     node_close(&a);
     buffer_deinit(&body);
+}
+
+static bool note_nothing(void *context, struct beacon_link_note *note)
+{
+    (void)context;
+    (void)note;
+    return false;
+}
+
+Test(beacons, an_address_may_be_as_long_as_the_catalog_takes_it)
+{
+    struct beacon_links *links = NULL;
+    char address[SERVER_ADDRESS_BYTES_MAX + 2] = "tcp://";
+    memset(address + strlen(address), 'a', SERVER_ADDRESS_BYTES_MAX + 1 - strlen(address));
+    cr_assert_eq(beacon_links_create(1, note_nothing, NULL, &links), STATUS_OK);
+    cr_assert_eq(beacon_links_set(links, 2, address), STATUS_INVALID_ARGUMENT);
+    memcpy(address + SERVER_ADDRESS_BYTES_MAX - 5, ":7401", 6);
+    cr_assert_eq(beacon_links_set(links, 2, address), STATUS_OK);
+    beacon_links_destroy(links);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tabletserver/peer/lanes.h"
+#include "tabletserver/peer/server_address.h"
 #include "tests/support/peer_listener.h"
 #include "tests/support/transport_fixture.h"
 
@@ -372,4 +373,17 @@ Test(lanes, strangers_are_lost_and_garbage_is_refused)
     transport_connection_close(caller.connection);
     node_close(&a);
     node_close(&b);
+}
+
+/* A name may have 253 bytes, and the catalog takes longer ones. */
+Test(lanes, an_address_may_be_as_long_as_the_catalog_takes_it)
+{
+    static struct node a;
+    char address[SERVER_ADDRESS_BYTES_MAX + 2] = "tcp://";
+    node_open(&a, 1, 10000);
+    memset(address + strlen(address), 'a', SERVER_ADDRESS_BYTES_MAX + 1 - strlen(address));
+    cr_assert_eq(lanes_set_peer(a.lanes, 2, address), STATUS_INVALID_ARGUMENT);
+    memcpy(address + SERVER_ADDRESS_BYTES_MAX - 5, ":7401", 6);
+    cr_assert_eq(lanes_set_peer(a.lanes, 2, address), STATUS_OK);
+    node_close(&a);
 }

@@ -142,6 +142,40 @@ Test(kv, a_missing_folder_is_named)
     cr_assert_null(kv);
 }
 
+static void expect_refused(const char *folder, const char *path, const char *kind)
+{
+    for (int looks = 0; looks < 2; looks++) {
+        struct kv_options options = {.map_size_bytes = UINT64_C(1) << 26, .looks_first = looks};
+        struct error error = {0};
+        struct kv *kv = NULL;
+        cr_assert_eq(kv_open(folder, &options, &kv, &error), STATUS_FAILED_PRECONDITION, "%s",
+                     error.text);
+        cr_assert_null(kv);
+        cr_assert_not_null(strstr(error.text, path), "%s", error.text);
+        cr_assert_not_null(strstr(error.text, kind), "%s", error.text);
+    }
+    cr_assert_eq(remove(path), 0);
+}
+
+/* A pipe would be waited for, and a device could be anything. */
+Test(kv, what_is_no_file_is_refused_by_name, .timeout = 60)
+{
+    static const char *const names[] = {"data.mdb", "lock.mdb"};
+    struct place place = {.kv = NULL};
+    char path[300];
+    test_folder_make(place.folder, sizeof place.folder, "kv");
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", place.folder, names[i]);
+        cr_assert_eq(mkfifo(path, 0600), 0);
+        expect_refused(place.folder, path, "a pipe");
+        cr_assert_eq(mkdir(path, 0700), 0);
+        expect_refused(place.folder, path, "a folder");
+        cr_assert_eq(symlink("/dev/null", path), 0);
+        expect_refused(place.folder, path, "a device");
+    }
+    close_place(&place);
+}
+
 Test(kv, dirty_bytes_grow_with_what_is_touched)
 {
     struct place place = open_place(false);

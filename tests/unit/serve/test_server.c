@@ -134,6 +134,40 @@ Test(server, a_bad_operation_fails_alone)
     fixture_deinit(&fixture);
 }
 
+static struct operation drop_rows(struct bytes start, struct bytes end, uint64_t sequence)
+{
+    return (struct operation){.kind = OPERATION_DROP_RANGE,
+                              .table = FIXTURE_TABLE,
+                              .identity = {sequence, clock_wall_us()},
+                              .range = {start, end}};
+}
+
+/* One byte behind the longest key a range may end, and no further: the log could not be read again. */
+Test(server, a_range_to_be_dropped_has_bounds_that_keys_may_have)
+{
+    static uint8_t longest[LIMIT_ROW_KEY_BYTES + 1];
+    static uint8_t too_long[LIMIT_ROW_KEY_BYTES + 2];
+    memset(longest, 'r', sizeof longest);
+    memset(too_long, 'r', sizeof too_long);
+    const struct bytes last = bytes_of(longest, sizeof longest);
+    const struct bytes beyond = bytes_of(too_long, sizeof too_long);
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    struct operation from = drop_rows(beyond, BYTES_EMPTY, 1);
+    struct operation to = drop_rows(BYTES_EMPTY, beyond, 2);
+    CLIENT_EXPECT_OK(client, client_put(client, "r", "a", "x", 3));
+
+    cr_assert_eq(client_run(client, &from).status, STATUS_INVALID_ARGUMENT);
+    cr_assert_eq(client_run(client, &to).status, STATUS_INVALID_ARGUMENT);
+    CLIENT_EXPECT_ROW(client, "r", "r/f:a=x;");
+    CLIENT_EXPECT_OK(client, drop_rows(last, BYTES_EMPTY, 4));
+    CLIENT_EXPECT_ROW(client, "r", "r/f:a=x;");
+    CLIENT_EXPECT_OK(client, drop_rows(BYTES_EMPTY, last, 5));
+    CLIENT_EXPECT_ROW(client, "r", "");
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
 /* --- exactly once ------------------------------------------------------------------------------- */
 
 Test(server, a_request_that_comes_again_and_again_is_applied_once)
@@ -476,6 +510,75 @@ Test(server, what_is_late_is_refused_and_not_applied)
         (void)snprintf(expected, sizeof expected, "r/f:n=%llu;", (unsigned long long)applied);
     }
     CLIENT_EXPECT_ROW(client, "r", expected);
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
+enum {
+    SLOW_CELLS = 20000,
+    SLOW_FILTERS =
+        500 /* of which none lets anything through: each cell takes a tenth of a millisecond */
+};
+
+static struct bytes numbered(struct client *client, const char *format, int number)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, format, number);
+    return arena_copy(&client->arena, bytes_of_text(text));
+}
+
+static void write_slow_row(struct client *client)
+{
+    struct mutation *mutations = arena_allocate_array(&client->arena, SLOW_CELLS,
+                                                      sizeof *mutations);
+    struct operation operation = client_put(client, "slow", "q", "", 1);
+    for (int i = 0; i < SLOW_CELLS; i++) {
+        mutations[i] = operation.mutations[0];
+        mutations[i].qualifier = numbered(client, "q%05d", i);
+        mutations[i].value = numbered(client, "vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv%d", i);
+    }
+    operation.mutations = mutations;
+    operation.mutation_count = SLOW_CELLS;
+    CLIENT_EXPECT_OK(client, operation);
+}
+
+static struct filter slow_filter(struct client *client)
+{
+    struct filter *children = arena_allocate_array(&client->arena, SLOW_FILTERS, sizeof *children);
+    for (int i = 0; i < SLOW_FILTERS; i++) {
+        children[i] = (struct filter){.kind = FILTER_VALUE_REGEX,
+                                      .bytes = numbered(client, "[a-z]*[0-9]*x%d", i)};
+    }
+    return (struct filter){
+        .kind = FILTER_INTERLEAVE, .children = children, .child_count = SLOW_FILTERS};
+}
+
+/* Else a few requests for one large row, with filters that leave nothing of it, would keep all workers. */
+Test(server, a_row_is_not_read_on_behind_its_deadline)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    struct filter filter = slow_filter(client);
+    struct operation reading = client_get(client, "slow");
+    struct operation checking = client_put(client, "slow", "new", "x", 2);
+    write_slow_row(client);
+    reading.filter = &filter;
+    checking.kind = OPERATION_CHECK_AND_MUTATE;
+    checking.filter = &filter;
+    checking.otherwise = checking.mutations;
+    checking.otherwise_count = 1;
+    const struct operation *late[] = {&reading, &checking};
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t request = client_send_operations(client, late[i], 1, 200);
+        struct operation_result *result = client_results(client, request, 1);
+        cr_assert_eq(result->status, STATUS_DEADLINE_EXCEEDED, "%u %.*s", result->status,
+                     (int)result->text.size_bytes, (const char *)result->text.data);
+    }
+    reading.filter = &(struct filter){.kind = FILTER_QUALIFIER_REGEX,
+                                      .bytes = bytes_of_text("new")};
+    struct operation_result result = client_run(client, &reading);
+    cr_assert_eq(result.status, STATUS_OK);
+    cr_assert_str_eq(rows_text(client, result.rows), "", "it was not applied");
     client_stop(client);
     fixture_deinit(&fixture);
 }

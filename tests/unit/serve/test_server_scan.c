@@ -116,6 +116,29 @@ static struct scan_request all_rows(void)
         .table = FIXTURE_TABLE, .rows = &everything, .row_range_count = 1, .credit_bytes = 1 << 30};
 }
 
+/* Who asks for a range that holds nothing hears whether the filter is any good. */
+Test(server_scan, of_a_range_that_holds_nothing_the_filter_is_judged)
+{
+    static const uint8_t least[] = {0};
+    const struct row_range nothing = {{least, 1}, {least, 1}};
+    struct filter filter = {.kind = FILTER_VALUE_REGEX, .bytes = bytes_of_text("v*")};
+    struct scan_request scan = all_rows();
+    start_with_rows();
+    scan.rows = &nothing;
+    scan.filter = &filter;
+    for (int reversed = 0; reversed < 2; reversed++) {
+        scan.reversed = reversed != 0;
+        filter.bytes = bytes_of_text("v*");
+        struct outcome outcome = run_scan(&scan);
+        cr_assert_eq(outcome.status, STATUS_OK);
+        cr_assert_eq(outcome.row_count, 0);
+        cr_assert(outcome.done);
+        filter.bytes = bytes_of_text("(");
+        cr_assert_eq(run_scan(&scan).status, STATUS_INVALID_ARGUMENT);
+    }
+    stop();
+}
+
 Test(server_scan, all_rows_come_once_and_in_order)
 {
     start_with_rows();

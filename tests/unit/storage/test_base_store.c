@@ -301,6 +301,68 @@ static void sweep(struct fixture *fixture)
     buffer_deinit(&resume);
 }
 
+static void put_version(struct fixture *fixture, int64_t timestamp_us)
+{
+    static const uint8_t value[50] = {0};
+    put_entry(fixture, "row",
+              (struct entry){.kind = ENTRY_PUT,
+                             .family = 1,
+                             .qualifier = bytes_of_text("q"),
+                             .timestamp_us = timestamp_us,
+                             .value = bytes_of(value, sizeof value)});
+}
+
+static void delete_versions(struct fixture *fixture, int64_t start_us, int64_t end_us)
+{
+    put_entry(fixture, "row",
+              (struct entry){.kind = ENTRY_COLUMN_DELETE,
+                             .family = 1,
+                             .qualifier = bytes_of_text("q"),
+                             .start_us = start_us,
+                             .end_us = end_us});
+}
+
+/* Each would have to be looked at with every cell that is read of the row, until the sweep comes. */
+Test(base_store, deletes_of_single_old_versions_of_a_long_column_are_not_stored)
+{
+    const int64_t versions = 20000;
+    struct fixture fixture = fixture_open();
+    uint64_t bytes = 0;
+    uint64_t count = 0;
+    begin(&fixture);
+    for (int64_t at = versions - 1; at >= 0; at--) {
+        put_version(&fixture, at);
+    }
+    commit(&fixture);
+    cr_assert_gt(count_records(&fixture, 2, &bytes), 3 * 64);
+
+    begin(&fixture);
+    for (int64_t at = versions - 1; at >= 0; at--) {
+        if (at % 10 == 0) {
+            delete_versions(&fixture, at, at + 1);
+        }
+    }
+    commit(&fixture);
+    cr_assert_eq(count_records(&fixture, 3, &bytes), 0);
+    struct base_snapshot *snapshot = snapshot_begin(&fixture);
+    cr_assert_eq(count_entries(snapshot, &count), STATUS_OK);
+    cr_assert_eq(count, (uint64_t)(versions - versions / 10));
+    base_snapshot_end(snapshot);
+
+    /* Over chunks in the midst of the column, and one that is wide even so. */
+    begin(&fixture);
+    delete_versions(&fixture, 5000, 5500);
+    delete_versions(&fixture, 100, 4900);
+    commit(&fixture);
+    cr_assert_eq(count_records(&fixture, 3, &bytes), 1);
+    sweep(&fixture);
+    snapshot = snapshot_begin(&fixture);
+    cr_assert_eq(count_entries(snapshot, &count), STATUS_OK);
+    cr_assert_eq(count, (uint64_t)(versions - 500 - 4800) * 9 / 10);
+    base_snapshot_end(snapshot);
+    fixture_close(&fixture);
+}
+
 /* A range delete that is still being erased comes with each flush of a row, behind deletes of that row which are
  * younger: what those have killed stays dead. */
 Test(base_store, a_delete_that_comes_again_does_not_take_a_younger_ones_place)

@@ -490,3 +490,35 @@ Test(row_reader, trouble_in_a_layer_is_handed_on)
         }
     }
 }
+
+static enum status lose_patience(void *context)
+{
+    int *looks_left = context;
+    return (*looks_left)-- > 0 ? STATUS_OK : STATUS_CANCELLED;
+}
+
+Test(row_reader, a_row_that_nobody_waits_for_any_more_is_left)
+{
+    const int cells = 10000;
+    int looks_left = 2;
+    const struct row_patience patience = {lose_patience, &looks_left};
+    for (int i = 0; i < cells; i++) {
+        put(0, "row", 1, "q", i);
+    }
+    struct row_reader *reader = open_reader(1);
+    row_reader_set_patience(reader, &patience);
+    cr_assert(seek(reader, ROW_AT_OR_AFTER, "", "row"));
+    struct cell_source source = row_reader_source(reader);
+    struct cell cell;
+    enum status status = STATUS_OK;
+    bool found = true;
+    int count = 0;
+    while (status == STATUS_OK && found) {
+        status = source.next(source.context, CELL_NEXT, &cell, &found);
+        count++;
+    }
+    cr_assert_eq(status, STATUS_CANCELLED);
+    cr_assert_lt(count, cells / 10);
+    row_reader_close(reader);
+    row_reader_destroy(reader);
+}

@@ -208,3 +208,183 @@ Test(store_damage, what_was_written_after_the_delete_stays_damaged)
     base_writer_abort(writer);
     cr_assert_eq(records_of(tablet, BASE_SPACE_DATA), 1);
 }
+
+/* --- what waits for it ------------------------------------------------------------------------------ */
+
+/* Rows of a chunk's size each, in one record. */
+static void fill(struct store_tablet *tablet, char first, int rows)
+{
+    for (int i = 0; i < rows; i++) {
+        char row[16];
+        (void)snprintf(row, sizeof row, "%c%03d", first, i);
+        put_cells(tablet, row, WIDE_CELLS);
+    }
+}
+
+/* Something is written to a row whose chunk is damaged, and its flush has met that. */
+static void hold_up(struct store_tablet *tablet)
+{
+    put(tablet, "a");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    put(tablet, "a");
+    store_flush_all(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, damage_is_said());
+    cr_assert_gt(fixture_flushes_pending(&fixture), 0);
+}
+
+static bool is_all_flushed(void)
+{
+    return fixture_flushes_pending(&fixture) == 0;
+}
+
+static void reopen(uint64_t memory_limit_bytes, uint64_t memtable_limit_bytes)
+{
+    fixture_close(&fixture);
+    fixture.settings.memory_limit_bytes = memory_limit_bytes;
+    fixture.settings.memtable_limit_bytes = memtable_limit_bytes;
+    fixture_open(&fixture);
+}
+
+Test(store_damage, a_delete_of_the_row_frees_the_flush_that_waits)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    hold_up(tablet);
+    put(tablet, "b");
+    delete_row(tablet, "a");
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+    FIXTURE_EXPECT(tablet, "b/1:c@5=v\n");
+    fixture_flush(&fixture);
+    FIXTURE_EXPECT(tablet, "b/1:c@5=v\n");
+    put(tablet, "a");
+    fixture_flush(&fixture);
+    FIXTURE_EXPECT(tablet, "a/1:c@5=v\nb/1:c@5=v\n");
+}
+
+Test(store_damage, a_range_that_is_dropped_frees_the_flush_that_waits)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct record_drop_range drop = {.range = {bytes_of_text("a"), bytes_of_text("b")}};
+    uint64_t sequence = 0;
+    hold_up(tablet);
+    put(tablet, "b");
+    cr_assert_eq(store_append_drop_range(tablet, &drop, store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, store_tablet_committed(tablet) >= sequence && is_all_flushed());
+    FIXTURE_EXPECT(tablet, "b/1:c@5=v\n");
+}
+
+Test(store_damage, a_delete_frees_a_flush_that_has_stopped_within_the_row)
+{
+    fixture.settings.flush_transaction_bytes = 65536;
+    reopen(fixture.settings.memory_limit_bytes, fixture.settings.memtable_limit_bytes);
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    put_cells(tablet, "a", WIDE_CELLS);
+    fixture_flush(&fixture);
+    damage_record(fixture.store, WIDE_CELLS - 5);
+    put_cells(tablet, "a", WIDE_CELLS);
+    store_flush_all(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, damage_is_said());
+    cr_assert_not(tablet->applied_whole, "a part of the row is in the base");
+    delete_row(tablet, "a");
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+    FIXTURE_EXPECT(tablet, "");
+    put(tablet, "a");
+    fixture_flush(&fixture);
+    FIXTURE_EXPECT(tablet, "a/1:c@5=v\n");
+}
+
+Test(store_damage, no_read_misses_a_row_that_is_deleted_only_after_it)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct store_read *read = NULL;
+    hold_up(tablet);
+    cr_assert_eq(store_read_begin(tablet, &fixture_table, STORE_READ_COMMITTED, 0, &read),
+                 STATUS_OK);
+    delete_row(tablet, "a");
+    for (int i = 0; i < 60; i++) { /* thrice what a flush that has failed waits */
+        usleep(10000);
+        store_poll(fixture.store);
+        cr_assert_not(is_all_flushed());
+    }
+    store_read_end(read);
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+}
+
+Test(store_damage, behind_it_a_tablet_takes_deletes_only)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct change change = fixture_put(1, "c", 5, "v");
+    uint64_t sequence = 0;
+    hold_up(tablet);
+    put(tablet, "b");
+    store_flush_all(fixture.store);
+    cr_assert_eq(fixture_append(tablet, "d", &change, 1, NULL, &sequence), STATUS_CORRUPT);
+    delete_row(tablet, "a");
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+    put(tablet, "d");
+    FIXTURE_EXPECT(tablet, "b/1:c@5=v\nd/1:c@5=v\n");
+}
+
+/* A delete that frees it would come to a child, whose flush waits for its parent's. */
+Test(store_damage, a_tablet_that_it_holds_up_is_not_split)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    const struct record_split split = {
+        .key = bytes_of_text("m"), .left_tablet = 2, .right_tablet = 3};
+    uint64_t sequence = 0;
+    hold_up(tablet);
+    cr_assert_eq(store_append_split(tablet, &split, store_next_clock(fixture.store), &sequence),
+                 STATUS_RESOURCE_EXHAUSTED);
+    delete_row(tablet, "a");
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+    cr_assert_eq(store_append_split(tablet, &split, store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.split_count == 1);
+}
+
+/* Of what is frozen for want of memory a quarter of the limit is on its way out: what is not does not count. */
+Test(store_damage, what_waits_for_it_leaves_other_tablets_their_memory)
+{
+    reopen(4 << 20, 16 << 20);
+    struct store_tablet *bad = fixture_create(&fixture, 1, "", "m");
+    struct store_tablet *good = fixture_create(&fixture, 2, "m", "");
+    put(bad, "a");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    put(bad, "a");
+    fill(bad, 'b', 20);
+    store_flush_all(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, damage_is_said());
+    for (int i = 0; i < 100; i++) {
+        char row[16];
+        (void)snprintf(row, sizeof row, "z%03d", i);
+        FIXTURE_PUMP_UNTIL(&fixture, store_has_room(fixture.store));
+        put_cells(good, row, WIDE_CELLS);
+    }
+    cr_assert_gt(records_of(good, BASE_SPACE_DATA), 0);
+}
+
+/* Memory is short while the log is replayed: then what can be flushed is, and the rest waits as it did before. */
+Test(store_damage, a_store_opens_whose_flush_it_holds_up)
+{
+    struct store_tablet *bad = fixture_create(&fixture, 1, "", "m");
+    struct store_tablet *good = fixture_create(&fixture, 2, "m", "");
+    put(bad, "a");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    put(bad, "a");
+    fill(bad, 'b', 10);
+    fill(good, 'z', 40);
+    reopen(2 << 20, 256 << 10);
+    bad = store_tablet_find(fixture.store, 1);
+    good = store_tablet_find(fixture.store, 2);
+    cr_assert_gt(records_of(good, BASE_SPACE_DATA), 0, "it was pressed");
+    FIXTURE_PUMP_UNTIL(&fixture, damage_is_said());
+    delete_row(bad, "a");
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+    put(bad, "a");
+    fixture_flush(&fixture);
+}

@@ -1,0 +1,41 @@
+/*
+ * What frees a flush that damage holds up.
+ *
+ * What is written to a row has to be merged with what is stored of it.  Where that is damaged the flush waits, and all
+ * that came to its tablet since, with the log that has it.  A delete of the row takes the damage along; but it comes
+ * later, so its memtable is behind the one that waits.  Hence a flush that has met damage looks for such deletes in what
+ * came after, memtables and range deletes, and lets them go first.  What they kill is dead already, for whoever reads
+ * from now on; when their turn comes they come again, and find nothing.
+ *
+ * Only such as every open read sees: else one would find a row gone that it must not miss yet.
+ *
+ * Part of the store; the work thread.
+ */
+#ifndef TABLETSERVER_STORAGE_FLUSH_FLUSH_RESCUE_H
+#define TABLETSERVER_STORAGE_FLUSH_FLUSH_RESCUE_H
+
+#include <stdbool.h>
+
+#include "tabletserver/storage/store/store_internal.h"
+
+/* All zero: there is nothing in it. */
+struct flush_rescue {
+    struct store_read read; /* only registered */
+    struct store_range_deletes *deletes;
+    struct layer_cursor *cursors[STORE_LAYERS_MAX];
+    uint32_t cursor_count;
+};
+
+/* What came after the layer that is flushed.  To be closed, also after an error: STATUS_NO_MEMORY. */
+enum status flush_rescue_open(struct flush_rescue *rescue,
+                              struct store_tablet *tablet,
+                              const struct store_layer *flushed);
+void flush_rescue_close(struct flush_rescue *rescue);
+
+/* The youngest delete of the whole row in it. */
+enum status flush_rescue_find(struct flush_rescue *rescue,
+                              struct bytes row,
+                              struct stamp *ret_stamp,
+                              bool *ret_found);
+
+#endif /* TABLETSERVER_STORAGE_FLUSH_FLUSH_RESCUE_H */
