@@ -70,8 +70,8 @@ void work_merge(struct balance_work *work)
         if (merging / 2 >= work->settings->merges_max) {
             return;
         }
-        if (left->table != right->table || right->start_by_hand || !is_fit(work, left) ||
-            !is_fit(work, right) || !is_small(work, left, right)) {
+        if (left->table != right->table || right->start_by_hand || right->apart ||
+            !is_fit(work, left) || !is_fit(work, right) || !is_small(work, left, right)) {
             continue;
         }
         double share = share_of(work, left, right);
