@@ -62,7 +62,7 @@ void work_merge(struct balance_work *work)
 
     for (size_t i = 0; i < snapshot->tablet_count;
          i++) { /* both parts count: two of them, one merge */
-        merging += !snapshot->tablets[i].settled;
+        merging += !snapshot->tablets[i].settled && !snapshot->tablets[i].lost;
     }
     for (size_t i = 1; i < snapshot->tablet_count; i++) {
         const struct balance_tablet_input *left = &snapshot->tablets[i - 1];

@@ -102,3 +102,22 @@ Test(balance, what_lies_apart_is_not_merged_nor_does_it_keep_others_from_it)
     cr_assert_eq(fixture.last.tablet, 11);
     cr_assert_eq(fixture.last.right, 12);
 }
+
+Test(balance, what_is_under_way_counts_as_merges_but_what_is_lost_does_not)
+{
+    cold_ones(10);
+    for (size_t i = 0; i < 8; i++) {
+        fixture.tablets[i].settled = false;
+        fixture.tablets[i].lost = true;
+    }
+    fixture_pass(&fixture, 3700);
+    cr_assert_eq(fixture.merges, 1);
+    fixture_deinit(&fixture);
+    fixture_init(&fixture);
+    cold_ones(10);
+    for (size_t i = 0; i < 8; i++) {
+        fixture.tablets[i].settled = false;
+    }
+    fixture_pass(&fixture, 3700);
+    cr_assert_eq(fixture.merges, 0);
+}

@@ -222,3 +222,41 @@ Test(catalog_balance, what_has_cooled_in_two_stores_of_a_server_is_not_decided_t
     cr_assert_eq(count_events("merge", NULL, NULL), 0);
     cr_assert_eq(count_tablets(), 2);
 }
+
+/* Of a table of sixty tablets with a copy each, the server beside this one cannot read what it has; returns how many. */
+static size_t lose_beside(uint64_t server)
+{
+    static char rows[59][8];
+    struct bytes splits[59];
+    size_t lost = 0;
+
+    for (size_t i = 0; i < 59; i++) {
+        snprintf(rows[i], sizeof rows[i], "%02u", (unsigned)i);
+        splits[i] = bytes_of_text(rows[i]);
+    }
+    (void)create_table("lost", 1, 1, splits, 59);
+    replicas_settle(&driver, servers, SERVERS);
+    struct replica_server *beside = &servers[server % SERVERS];
+    for (size_t i = 0; i < beside->fake.held_count; i++) {
+        beside->fake.held[i].state = HELD_FAILED;
+    }
+    (void)replica_sync(&driver, beside);
+    beside->down = true;
+    seconds(5);
+    struct locate_response where = driver_locate(&driver, "lost", "");
+    for (size_t i = 0; i < where.location_count; i++) {
+        lost += where.locations[i].state == TABLET_UNAVAILABLE;
+    }
+    return lost;
+}
+
+Test(catalog_balance, what_is_lost_keeps_nothing_from_being_merged)
+{
+    (void)make_two();
+    struct replica_view view = newest_view(tablet_at("t", ""));
+    uint64_t server = replica_configuration_leader(&view.configuration).server;
+    cr_assert_geq(lose_beside(server), 8, "as many as may be under way");
+    cr_assert_eq(driver_locate(&driver, "t", "x").locations[0].state, TABLET_SERVING);
+    seconds(4000);
+    cr_assert_eq(count_tablets(), 1);
+}
