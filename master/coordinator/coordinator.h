@@ -80,7 +80,8 @@ void coordinator_memory_fail(struct coordinator *coordinator, uint64_t after, ui
 
 void coordinator_close(struct coordinator *coordinator); /* NULL is fine */
 
-/* Hand out every record, in order of key.  Errors: as the coordinator's, or take's own. */
+/* Hand out every record, in order of key.  Errors: as the coordinator's, or take's own; STATUS_ABORTED, on etcd: the reign
+ * was over by the end, and what was handed out may be half of what another one has written. */
 enum status coordinator_load(struct coordinator *coordinator,
                              coordinator_take take,
                              void *context,

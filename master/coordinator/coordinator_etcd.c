@@ -9,11 +9,58 @@ struct etcd_coordinator {
     struct etcd_keys keys;
     struct etcd_client *client;
     struct etcd_journal *journal;
+    uint64_t reign;
 };
 
 static struct etcd_coordinator *etcd_of(struct coordinator *coordinator)
 {
     return (struct etcd_coordinator *)coordinator;
+}
+
+/* --- who leads ---------------------------------------------------------------------------------- */
+
+static enum status take_leader(void *context,
+                               const struct etcd_key_value *item,
+                               struct error *ret_error)
+{
+    uint64_t *reign = context;
+    (void)ret_error;
+    *reign = (uint64_t)item->created;
+    return STATUS_OK;
+}
+
+static enum status check_lead(const struct etcd_coordinator *etcd, struct error *ret_error)
+{
+    const struct etcd_span leader = {.key = bytes_of_text(etcd->keys.leader)};
+    uint64_t reign = 0;
+    enum status status = etcd_scan(etcd->client, &leader, take_leader, &reign, ret_error);
+
+    return status == STATUS_OK && reign != etcd->reign
+               ? error_set(ret_error, STATUS_ABORTED, "this master does not lead any more")
+               : status;
+}
+
+static bool is_about_content(enum status status)
+{
+    return status == STATUS_OK || status == STATUS_CORRUPT || status == STATUS_VERSION ||
+           status == STATUS_FAILED_PRECONDITION;
+}
+
+/* Records are read as they were at one moment: who leads still after it led then, and nobody else was writing.  Who does not
+ * may have seen half of what another one wrote, and has nothing to say of it, least of all that it is damaged. */
+static enum status believe(const struct etcd_coordinator *etcd,
+                           enum status status,
+                           struct error *ret_error)
+{
+    if (!is_about_content(status)) {
+        return status;
+    }
+    struct error lead = {.status = STATUS_OK};
+    enum status leads = check_lead(etcd, &lead);
+    if (leads != STATUS_OK && ret_error != NULL) {
+        *ret_error = lead;
+    }
+    return leads == STATUS_OK ? status : leads;
 }
 
 /* --- load --------------------------------------------------------------------------------------- */
@@ -53,7 +100,8 @@ static enum status etcd_load(struct coordinator *coordinator,
     struct etcd_coordinator *etcd = etcd_of(coordinator);
     struct taking taking = {&etcd->keys, take, context};
     const struct etcd_span span = records_of(etcd);
-    return etcd_scan(etcd->client, &span, take_record, &taking, ret_error);
+    enum status status = etcd_scan(etcd->client, &span, take_record, &taking, ret_error);
+    return believe(etcd, status, ret_error);
 }
 
 /* --- the rest ----------------------------------------------------------------------------------- */
@@ -131,7 +179,7 @@ static enum status open_parts(struct etcd_coordinator *etcd,
     if (status == STATUS_OK && options->generation != 0) {
         status = settle_identity(etcd, &identity, ret_error);
     }
-    return status;
+    return status == STATUS_OK || etcd->client == NULL ? status : believe(etcd, status, ret_error);
 }
 
 enum status coordinator_open_etcd(const struct coordinator_etcd_options *options,
@@ -144,6 +192,7 @@ enum status coordinator_open_etcd(const struct coordinator_etcd_options *options
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to open the catalog in etcd");
     }
     etcd->base.methods = &etcd_methods;
+    etcd->reign = options->reign;
     enum status status = open_parts(etcd, options, ret_error);
     if (status != STATUS_OK) {
         etcd_close(&etcd->base);

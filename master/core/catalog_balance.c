@@ -197,12 +197,13 @@ static bool is_settled(const struct tablet *tablet)
            !tablet->ordered;
 }
 
-/* False without memory. */
+/* The tablet of the entry with that index.  False without memory. */
 static bool put_tablet(struct catalog *catalog,
                        const struct table_entry *entry,
-                       struct tablet *tablet,
+                       size_t index,
                        struct balance_tablet_input *ret_input)
 {
+    struct tablet *tablet = entry->tablets[index];
     const struct tablet_record *record = &tablet->record;
     const struct replica_configuration *configuration = &record->configuration;
     struct server *leader = state_server(catalog, tablet_record_leader(record).server);
@@ -218,6 +219,8 @@ static bool put_tablet(struct catalog *catalog,
         .soft_limit_bytes = record->soft_limit_bytes,
         .state = &tablet->balance,
         .start_by_hand = (record->flags & TABLET_FLAG_START_BY_HAND) != 0,
+        .apart = index > 0 && order_are_apart(catalog, entry->tablets[index - 1], tablet),
+        .lost = record->state == TABLET_UNAVAILABLE,
         .pinned = entry->image->record.table.pinned,
         .settled = is_settled(tablet),
         .may_split = leader->alive && plan_may_split(catalog, tablet),
@@ -282,8 +285,7 @@ static bool take_snapshot(struct catalog *catalog, struct balance_snapshot *ret_
     for (size_t i = 0; i < catalog->table_count; i++) {
         const struct table_entry *entry = catalog->by_name[i];
         for (size_t j = 0; j < entry->tablet_count; j++) {
-            if (!put_tablet(catalog, entry, entry->tablets[j],
-                            &tablets[ret_snapshot->tablet_count++])) {
+            if (!put_tablet(catalog, entry, j, &tablets[ret_snapshot->tablet_count++])) {
                 return false;
             }
         }

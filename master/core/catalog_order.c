@@ -177,28 +177,47 @@ static bool is_beside(const struct catalog *catalog,
     return false;
 }
 
+/* A store of the left one's goal on a server where the right one has its copy in another store; 0 = there is none. */
+static uint64_t find_beside(const struct catalog *catalog,
+                            const struct tablet *left,
+                            const struct tablet *right)
+{
+    const struct tablet_goal *goal = &left->record.goal;
+    for (uint32_t i = 0; i < goal->store_count; i++) {
+        if (is_beside(catalog, goal, goal->stores[i], right)) {
+            return goal->stores[i];
+        }
+    }
+    return 0;
+}
+
 /* From one store of a server to another one a copy goes by being removed before it is taught (rule 17): the right one has
  * to have one to spare. */
+bool order_are_apart(const struct catalog *catalog,
+                     const struct tablet *left,
+                     const struct tablet *right)
+{
+    const struct table_entry *entry = number_map_get(&catalog->tables, left->record.table);
+    return !goal_spares_copy(&entry->image->record.table) && find_beside(catalog, left, right) != 0;
+}
+
 static enum status check_places(const struct catalog *catalog,
                                 const struct tablet *left,
                                 const struct tablet *right,
                                 struct error *ret_error)
 {
     const struct table_entry *entry = number_map_get(&catalog->tables, left->record.table);
-    const struct table *table = &entry->image->record.table;
-    const struct tablet_goal *goal = &left->record.goal;
-    bool spares = goal_spares_copy(table);
-    for (uint32_t i = 0; i < goal->store_count && !spares; i++) {
-        if (is_beside(catalog, goal, goal->stores[i], right)) {
-            return error_set(
-                ret_error, STATUS_FAILED_PRECONDITION,
-                "tablets %llu and %llu have copies in different stores of server %llu, and of %u "
-                "none can be spared while it is brought from one to the other: nothing was changed",
-                (unsigned long long)left->record.number, (unsigned long long)right->record.number,
-                (unsigned long long)state_owner(catalog, goal->stores[i])->number, table->replicas);
-        }
+
+    if (!order_are_apart(catalog, left, right)) {
+        return STATUS_OK;
     }
-    return STATUS_OK;
+    const struct server *server = state_owner(catalog, find_beside(catalog, left, right));
+    return error_set(
+        ret_error, STATUS_FAILED_PRECONDITION,
+        "tablets %llu and %llu have copies in different stores of server %llu, and of %u "
+        "none can be spared while it is brought from one to the other: nothing was changed",
+        (unsigned long long)left->record.number, (unsigned long long)right->record.number,
+        (unsigned long long)server->number, entry->image->record.table.replicas);
 }
 
 /* Both want the same stores and the same leader: the left one's. */

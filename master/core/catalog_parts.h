@@ -90,6 +90,10 @@ enum status order_stage_merge(struct catalog *catalog,
                               struct open_request *request,
                               bool *ret_staged,
                               struct error *ret_error);
+/* Do the copies of two neighbours lie so that they cannot be merged, however long one waits? */
+bool order_are_apart(const struct catalog *catalog,
+                     const struct tablet *left,
+                     const struct tablet *right);
 /* Of two whose goals are to merge each other: from this transaction on no merge of them is taken. */
 void order_withdraw_merge(struct catalog *catalog,
                           struct transaction *transaction,

@@ -294,15 +294,13 @@ static struct heat_table *table_of_oldest(const struct heat_map *map)
 static void make_room(struct heat_map *map)
 {
     uint64_t sum = heat_map_column_bytes(map);
-    while (sum > map->bytes_max) {
-        struct heat_table *table = table_of_oldest(map);
-        if (table == NULL) {
-            return;
-        }
+    struct heat_table *table = NULL;
+    while (sum > map->bytes_max && (table = table_of_oldest(map)) != NULL) {
         size_t before = table->column_bytes;
         (void)heat_table_drop_oldest(table, &map->gone);
         sum -= before - table->column_bytes;
     }
+    map->bytes_most = sum;
 }
 
 void heat_map_age(struct heat_map *map, int64_t now_us, bool ending)
@@ -321,12 +319,16 @@ void heat_map_age(struct heat_map *map, int64_t now_us, bool ending)
 bool heat_map_put(struct heat_map *map, uint64_t number, size_t layer, struct heat_column *column)
 {
     struct heat_table *table = table_make(map, number);
+    size_t before = table != NULL ? table->column_bytes : 0;
     bool put = table != NULL && layer < HEAT_LAYERS && heat_table_put(table, layer, column);
     if (!put) {
         heat_column_destroy(column);
         return false;
     }
-    make_room(map);
+    map->bytes_most += table->column_bytes - before;
+    if (map->bytes_most > map->bytes_max) {
+        make_room(map);
+    }
     return true;
 }
 

@@ -33,6 +33,8 @@ struct heat_map {
     struct number_map by_number;
     size_t table_count;
     uint64_t bytes_max;
+    /* Of columns: those that were there when room was made last, and what was put since. */
+    uint64_t bytes_most;
     size_t rows_all_max;
     int64_t now_us;
     uint64_t sweep; /* number of the one under way, or the last */

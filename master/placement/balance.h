@@ -77,6 +77,8 @@ struct balance_tablet_input {
     struct balance_members now;
     struct balance_members wanted;
     bool start_by_hand; /* a person asked for its start */
+    bool apart;         /* its copies lie so that it cannot be merged with the one before it */
+    bool lost;          /* nobody has a copy: it is not settled, and nothing is under way with it */
     bool pinned;        /* its table is */
     bool settled;       /* serves, has what is wanted for it, and nothing is under way */
     bool may_split;     /* its server can do so; the same for the others */

@@ -62,7 +62,7 @@ void work_merge(struct balance_work *work)
 
     for (size_t i = 0; i < snapshot->tablet_count;
          i++) { /* both parts count: two of them, one merge */
-        merging += !snapshot->tablets[i].settled;
+        merging += !snapshot->tablets[i].settled && !snapshot->tablets[i].lost;
     }
     for (size_t i = 1; i < snapshot->tablet_count; i++) {
         const struct balance_tablet_input *left = &snapshot->tablets[i - 1];
@@ -70,8 +70,8 @@ void work_merge(struct balance_work *work)
         if (merging / 2 >= work->settings->merges_max) {
             return;
         }
-        if (left->table != right->table || right->start_by_hand || !is_fit(work, left) ||
-            !is_fit(work, right) || !is_small(work, left, right)) {
+        if (left->table != right->table || right->start_by_hand || right->apart ||
+            !is_fit(work, left) || !is_fit(work, right) || !is_small(work, left, right)) {
             continue;
         }
         double share = share_of(work, left, right);

@@ -137,6 +137,28 @@ __attribute__((unused)) static bool is_taken(const struct proposed *proposed,
            replica_configuration_equal(&proposed->configuration, &proposal->next);
 }
 
+/* By whoever leads; returns the configuration, which is in force. */
+__attribute__((unused)) static struct replica_configuration propose_members(
+    const struct replica_view *view, struct replica_configuration next)
+{
+    struct proposal proposal = members_of(view, next);
+    struct proposed answer = propose_as(replica_configuration_leader(&view->configuration),
+                                        proposal);
+    cr_assert(is_taken(&answer, &proposal));
+    return answer.configuration;
+}
+
+/* A disk more in that server; known to the catalog when this returns. */
+__attribute__((unused)) static struct replica_member add_disk(uint64_t server)
+{
+    struct fake_server *fake = &server_of(server)->fake;
+    struct replica_member disk = {server, server * 10 + 1};
+    fake->stores[fake->store_count++] = (struct store_information){
+        .number = disk.store, .folder = bytes_of_text("more"), .free_bytes = UINT64_C(1) << 30};
+    (void)replica_sync(&driver, server_of(server));
+    return disk;
+}
+
 /* Refused: the answer is the configuration that is there. */
 __attribute__((unused)) static void assert_refused(struct replica_member proposer,
                                                    struct proposal proposal,

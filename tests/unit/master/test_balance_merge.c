@@ -79,3 +79,45 @@ Test(balance, nothing_is_merged_while_a_member_is_gone)
     fixture_pass(&fixture, 1);
     cr_assert_eq(fixture.merges, 1);
 }
+
+/* So many tablets on the first of two servers, all cold. */
+static void cold_ones(size_t count)
+{
+    char start[24];
+    fixture_servers(&fixture, 2);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(start, sizeof start, "%02zu", i);
+        fixture_tablet(&fixture, i == 0 ? "" : start, 0, 0, 0);
+    }
+}
+
+Test(balance, what_lies_apart_is_not_merged_nor_does_it_keep_others_from_it)
+{
+    cold_ones(12);
+    for (size_t i = 1; i < 11; i++) {
+        fixture.tablets[i].apart = true;
+    }
+    cr_assert_eq(fixture_pass(&fixture, 3700), 1);
+    cr_assert_eq(fixture.last.kind, BALANCE_MERGE);
+    cr_assert_eq(fixture.last.tablet, 11);
+    cr_assert_eq(fixture.last.right, 12);
+}
+
+Test(balance, what_is_under_way_counts_as_merges_but_what_is_lost_does_not)
+{
+    cold_ones(10);
+    for (size_t i = 0; i < 8; i++) {
+        fixture.tablets[i].settled = false;
+        fixture.tablets[i].lost = true;
+    }
+    fixture_pass(&fixture, 3700);
+    cr_assert_eq(fixture.merges, 1);
+    fixture_deinit(&fixture);
+    fixture_init(&fixture);
+    cold_ones(10);
+    for (size_t i = 0; i < 8; i++) {
+        fixture.tablets[i].settled = false;
+    }
+    fixture_pass(&fixture, 3700);
+    cr_assert_eq(fixture.merges, 0);
+}

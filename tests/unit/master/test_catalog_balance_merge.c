@@ -155,3 +155,108 @@ Test(catalog_balance, a_wish_that_came_after_a_merge_is_not_taken_back_with_it)
     driver_pass(&driver, 100000000);
     cr_assert_eq(wish_of(left), GOAL_SPLIT);
 }
+
+/* Two tablets, cut by size at "m"; the right one's number. */
+static uint64_t make_two(void)
+{
+    make_table(1);
+    struct replica_view view = newest_view(tablet_at("t", ""));
+    struct held_tablet *held = fake_held(&leader_server(&view)->fake, view.tablet);
+    held->size_bytes = UINT64_C(20) << 20;
+    held->wants_split = true;
+    held->split_row = bytes_of_text("m");
+    seconds(5);
+    cr_assert_eq(count_tablets(), 2);
+    return tablet_at("t", "x");
+}
+
+/* Proposed by who leads then. */
+static void lead(struct replica_view *view, struct replica_member member)
+{
+    struct proposal proposal = members_of(
+        view, replica_configuration_lead(&view->configuration, member.store, false));
+    struct proposed answer = propose_as(member, proposal);
+    cr_assert(is_taken(&answer, &proposal));
+    view->configuration = answer.configuration;
+}
+
+/* The tablet's only copy comes to another disk of its server, by way of another server. */
+static void bring_to_other_disk(uint64_t tablet)
+{
+    struct replica_view view = newest_view(tablet);
+    struct replica_member first = replica_configuration_leader(&view.configuration);
+    struct replica_member between = outsider(&view);
+    struct replica_member disk = add_disk(first.server);
+
+    view.configuration = propose_members(&view,
+                                         replica_configuration_add(&view.configuration, between));
+    lead(&view, between);
+    view.configuration = propose_members(
+        &view, replica_configuration_remove(&view.configuration, first.store));
+    view.configuration = propose_members(&view,
+                                         replica_configuration_add(&view.configuration, disk));
+    fake_held(&server_of(first.server)->fake, tablet)->store = disk.store;
+    wait_idle(5 * SECOND_NS); /* it is wished for where it is by now */
+    lead(&view, disk);
+    (void)propose_members(&view, replica_configuration_remove(&view.configuration, between.store));
+    wait_idle(2 * SECOND_NS);
+    cr_assert_eq(driver_locate(&driver, "t", "x").locations[0].state, TABLET_SERVING);
+}
+
+static void order_merge_of_both(void)
+{
+    struct buffer body = BUFFER_INIT;
+    const struct merge_request merge = {bytes_of_text("t"), bytes_of_text("m"), false};
+    merge_request_encode(&merge, &body);
+    driver_assert_refused(&driver, driver_send(&driver, METHOD_MERGE_TABLETS, &body),
+                          STATUS_FAILED_PRECONDITION, "different stores of server");
+}
+
+/* Each such decision would be given up half a minute later, and made again, for ever; and a few of them are all merges
+ * that may be under way. */
+Test(catalog_balance, what_has_cooled_in_two_stores_of_a_server_is_not_decided_to_be_merged)
+{
+    bring_to_other_disk(make_two());
+    order_merge_of_both();
+    seconds(4000);
+    cr_assert_eq(count_events("merge", NULL, NULL), 0);
+    cr_assert_eq(count_tablets(), 2);
+}
+
+/* Of a table of sixty tablets with a copy each, the server beside this one cannot read what it has; returns how many. */
+static size_t lose_beside(uint64_t server)
+{
+    static char rows[59][8];
+    struct bytes splits[59];
+    size_t lost = 0;
+
+    for (size_t i = 0; i < 59; i++) {
+        snprintf(rows[i], sizeof rows[i], "%02u", (unsigned)i);
+        splits[i] = bytes_of_text(rows[i]);
+    }
+    (void)create_table("lost", 1, 1, splits, 59);
+    replicas_settle(&driver, servers, SERVERS);
+    struct replica_server *beside = &servers[server % SERVERS];
+    for (size_t i = 0; i < beside->fake.held_count; i++) {
+        beside->fake.held[i].state = HELD_FAILED;
+    }
+    (void)replica_sync(&driver, beside);
+    beside->down = true;
+    seconds(5);
+    struct locate_response where = driver_locate(&driver, "lost", "");
+    for (size_t i = 0; i < where.location_count; i++) {
+        lost += where.locations[i].state == TABLET_UNAVAILABLE;
+    }
+    return lost;
+}
+
+Test(catalog_balance, what_is_lost_keeps_nothing_from_being_merged)
+{
+    (void)make_two();
+    struct replica_view view = newest_view(tablet_at("t", ""));
+    uint64_t server = replica_configuration_leader(&view.configuration).server;
+    cr_assert_geq(lose_beside(server), 8, "as many as may be under way");
+    cr_assert_eq(driver_locate(&driver, "t", "x").locations[0].state, TABLET_SERVING);
+    seconds(4000);
+    cr_assert_eq(count_tablets(), 1);
+}

@@ -3,27 +3,6 @@
 
 TestSuite(goals_beside, .init = start, .fini = stop, .timeout = 300);
 
-/* A disk more in that server; known to the catalog when this returns. */
-static struct replica_member add_disk(uint64_t server)
-{
-    struct fake_server *fake = &server_of(server)->fake;
-    struct replica_member disk = {server, server * 10 + 1};
-    fake->stores[fake->store_count++] = (struct store_information){
-        .number = disk.store, .folder = bytes_of_text("more"), .free_bytes = UINT64_C(1) << 30};
-    (void)replica_sync(&driver, server_of(server));
-    return disk;
-}
-
-static struct replica_configuration propose_members(const struct replica_view *view,
-                                                    struct replica_configuration next)
-{
-    struct proposal proposal = members_of(view, next);
-    struct proposed answer = propose_as(replica_configuration_leader(&view->configuration),
-                                        proposal);
-    cr_assert(is_taken(&answer, &proposal));
-    return answer.configuration;
-}
-
 /* The tablet's secondary is removed, and comes back in another store of that server: returns where. */
 static struct replica_member come_back_beside(uint64_t tablet)
 {

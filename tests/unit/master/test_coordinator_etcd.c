@@ -269,10 +269,10 @@ Test(coordinator_etcd, who_has_lost_the_leadership_changes_nothing)
     struct coordinator *deposed = open_etcd();
     struct commit small = commit_make(1, 1, 10, 's');
     struct commit large = commit_make(1, 300, 10, 'l');
+    struct content before = content_of(deposed);
     struct error error = {0};
 
     etcd_reign_end(&old);
-    struct content vacant = content_of(deposed);
     cr_assert_eq(coordinator_commit(deposed, small.puts, 1, &error), STATUS_ABORTED);
     cr_assert_not_null(strstr(error.text, "nobody"), "%s", error.text);
     etcd_reign_begin(&reign, CLUSTER);
@@ -280,9 +280,9 @@ Test(coordinator_etcd, who_has_lost_the_leadership_changes_nothing)
     cr_assert_eq(coordinator_commit(deposed, large.puts, 300, &error), STATUS_ABORTED);
     cr_assert_not(coordinator_is_clean_failure(error.status));
     cr_assert_not_null(strstr(error.text, "tcp://127.0.0.1:1"), "%s", error.text);
-    cr_assert_eq(content_of(deposed).hash, vacant.hash);
 
     struct coordinator *active = open_etcd();
+    cr_assert_eq(content_of(active).hash, before.hash);
     must_commit(active, &small);
     struct content after = content_of(active);
     cr_assert_eq(coordinator_commit(deposed, large.puts, 300, &error), STATUS_ABORTED);
@@ -303,20 +303,67 @@ Test(coordinator_etcd, one_who_does_not_lead_does_not_make_a_catalog)
     coordinator_close(coordinator);
 }
 
+static void put_mark(const char *mark)
+{
+    char command[300];
+    snprintf(command, sizeof command,
+             "ETCDCTL_API=3 etcdctl --endpoints %s put /edubba/1/mark '%s' >/dev/null",
+             etcd_endpoint, mark);
+    cr_assert_eq(system(command), 0, "etcdctl (deploy/packages test)");
+}
+
 Test(coordinator_etcd, a_mark_changed_by_another_hand_is_told)
 {
     struct coordinator *coordinator = open_etcd();
     struct commit commit = commit_make(1, 1, 10, 'x');
-    char command[300];
     struct error error = {0};
-    snprintf(command, sizeof command,
-             "ETCDCTL_API=3 etcdctl --endpoints %s put /edubba/1/mark '1 5 5 0 0 0' >/dev/null",
-             etcd_endpoint);
-    cr_assert_eq(system(command), 0, "etcdctl (deploy/packages test)");
+    put_mark("1 5 5 0 0 0");
     cr_assert_eq(coordinator_commit(coordinator, commit.puts, 1, &error), STATUS_CORRUPT);
     cr_assert_not_null(strstr(error.text, "another hand"), "%s", error.text);
     commit_free(&commit);
     coordinator_close(coordinator);
+}
+
+/* --- what was read while another one led ---------------------------------------------------------- */
+
+static enum status find_damage(void *context,
+                               struct bytes key,
+                               struct bytes value,
+                               struct error *ret_error)
+{
+    (void)context;
+    (void)key;
+    (void)value;
+    return error_set(ret_error, STATUS_CORRUPT, "a tablet is missing");
+}
+
+/* As of a master that stood still until another one had taken over: that one may be half way through a commit. */
+Test(coordinator_etcd, who_has_lost_the_leadership_says_nothing_of_what_it_reads)
+{
+    struct coordinator *deposed = open_etcd();
+    struct content content = {0};
+    struct error error = {0};
+    cr_assert_eq(coordinator_load(deposed, find_damage, NULL, &error), STATUS_CORRUPT);
+    etcd_reign_end(&reign);
+    etcd_reign_begin(&reign, CLUSTER);
+    cr_assert_eq(coordinator_load(deposed, find_damage, NULL, &error), STATUS_ABORTED);
+    cr_assert_eq(error.status, STATUS_ABORTED);
+    cr_assert_not_null(strstr(error.text, "does not lead"), "%s", error.text);
+    cr_assert_eq(coordinator_load(deposed, add_record, &content, &error), STATUS_ABORTED);
+    coordinator_close(deposed);
+}
+
+/* The mark was read; the next one has rolled on what it names, and emptied stage/. */
+Test(coordinator_etcd, a_staged_commit_that_another_one_has_ended_is_not_damaged)
+{
+    struct coordinator *coordinator = NULL;
+    struct error error = {0};
+    coordinator_close(open_etcd());
+    put_mark("1 5 5 10 77 0");
+    cr_assert_eq(try_open(CLUSTER, reign.number + 1000, &coordinator, &error), STATUS_ABORTED);
+    cr_assert_not_null(strstr(error.text, "does not lead"), "%s", error.text);
+    cr_assert_eq(try_open(CLUSTER, reign.number, &coordinator, &error), STATUS_CORRUPT,
+                 "whom nobody disturbs is told");
 }
 
 /* --- lost answers ------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "tests/support/heat_loads.h"
 
 #include <math.h>
+#include <time.h>
 
 TestSuite(heat_map, .init = heat_start, .fini = heat_stop, .timeout = 600);
 
@@ -186,4 +187,45 @@ Test(heat_map, ending_makes_a_minute_of_what_runs)
     heat_map_age(&heat_map, heat_now_us, true);
     cr_assert_eq(heat_map_table(&heat_map, 1)->layers[1].count, 1);
     same(heat_total(1, HEAT_METRIC_READS), 100);
+}
+
+/* --- columns from elsewhere ------------------------------------------------------------------------ */
+
+/* The one of that minute, of one row. */
+static void put_minute(uint64_t table, int64_t minute)
+{
+    const struct row_range all = {BYTES_EMPTY, BYTES_EMPTY};
+    const struct heat_values values = {{HEAT_UNIT}};
+    int64_t start_us = HEAT_NOON_US + minute * 60 * HEAT_SECOND_US;
+    struct heat_rows rows;
+
+    cr_assert_eq(heat_rows_init(&rows, &all, 8), STATUS_OK);
+    heat_rows_add(&rows, &all, &values);
+    (void)heat_map_put(&heat_map, table, 1,
+                       heat_column_pack(&rows, start_us, start_us + 60 * HEAT_SECOND_US));
+    heat_rows_deinit(&rows);
+}
+
+Test(heat_map, columns_that_are_put_are_bounded)
+{
+    heat_map.bytes_max = 2000;
+    for (int64_t i = 0; i < 300; i++) {
+        put_minute(1 + (uint64_t)i % 3, i);
+        cr_assert_leq(heat_map_column_bytes(&heat_map), 2000);
+    }
+    cr_assert_eq(heat_table_oldest_us(heat_map_table(&heat_map, 1)) > HEAT_NOON_US, true);
+    cr_assert_gt(heat_map_column_bytes(&heat_map), 1800);
+}
+
+/* As at the start of a master whose file has hours of very many tables: it answers nobody before it has read them. */
+Test(heat_map, columns_of_many_tables_are_put_in_no_time)
+{
+    clock_t begun = clock();
+    for (uint64_t table = 1; table <= HEAT_TABLES_MAX; table++) {
+        for (int64_t minute = 0; minute < 100; minute++) {
+            put_minute(table, minute);
+        }
+    }
+    cr_assert_lt((double)(clock() - begun) / CLOCKS_PER_SEC, 6);
+    cr_assert_gt(heat_map_column_bytes(&heat_map), HEAT_TABLES_MAX * 100);
 }
