@@ -215,7 +215,9 @@ static bool has_heir(const struct view *view, const struct assigned_tablet *assi
     return found;
 }
 
-/* Its parent, which is here, is about to be converted for the other child: this one comes with it. */
+/* Its parent, which is here, is about to be converted for the other child: this one comes with it, into the store that
+ * the parent is in.  (Into that one only: waited for in another, where the other child had become something else in turn,
+ * it never came.  Simulator, seed 306094011.) */
 static bool comes_with_sibling(const struct view *view,
                                const struct assigned_tablet *assigned,
                                const struct assignment_held *parent)
@@ -244,7 +246,8 @@ static bool decide_absent(const struct view *view,
 
     const struct assignment_held *parent = find_parent(view, item);
     if (item->as_learner) {
-        if (parent != NULL && parent->version != 0 && comes_with_sibling(view, assigned, parent)) {
+        if (parent != NULL && parent->version != 0 && parent->store == item->store &&
+            comes_with_sibling(view, assigned, parent)) {
             return false;
         }
         action.kind = ASSIGNMENT_CREATE;

@@ -147,6 +147,27 @@ Test(assignment, an_heir_to_be_taught_waits_for_the_conversion_that_brings_it)
     cr_assert(actions[0].as_learner);
 }
 
+/* Into the parent's store, and into no other: it stayed with two copies, as the one in another store was never made. */
+Test(assignment, an_heir_to_be_taught_in_another_store_waits_for_no_conversion)
+{
+    const struct assignment_held held[] = {{10, 4, 7}, {11, 4, 8}};
+    struct assigned_tablet sibling = tablet_of(12, TABLET_SERVING);
+    sibling.parent = 10;
+    sibling.location.range.start = bytes_of_text("m");
+    sibling.store = 4;
+    sibling.configuration = (struct replica_configuration){
+        .version = 8, .member_count = 1, .members = {{SERVER, 4}}};
+    note_heir(11, "", 9);
+    note(sibling);
+    cr_assert_eq(assignment_decide(list, held, 2, &arena, &actions, &action_count), STATUS_OK);
+    cr_assert_eq(action_count, 2);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_CREATE);
+    cr_assert_eq(actions[0].tablet, 11);
+    cr_assert_eq(actions[0].store, 3);
+    cr_assert(actions[0].as_learner);
+    cr_assert_eq(actions[1].kind, ASSIGNMENT_CONVERT);
+}
+
 Test(assignment, drops_only_what_the_master_removed)
 {
     note(tablet_of(1, TABLET_SERVING));
