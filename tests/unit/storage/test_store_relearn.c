@@ -403,18 +403,32 @@ static void cut_by_hand(void)
     cr_assert(result.cut);
 }
 
+/* Over before anybody looked, as on a busy machine: what is in the log then is in the base, too. */
+static bool is_caught_in_the_middle(struct store_tablet *only, const char *prefix)
+{
+    write_rows_to(only, prefix);
+    store_flush_all(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, !only->applied_whole || fixture_flushes_pending(&fixture) == 0);
+    bool is_caught = !only->applied_whole;
+    fixture_close(&fixture);
+    return is_caught;
+}
+
 /* A flush is in the middle, and what it takes is lost from the log: what is written after that is not taken for what
  * the base has already. */
-static void goes_on_behind_the_cut(uint64_t number, const char *prefix, void (*lose)(void))
+static void goes_on_behind_the_cut(uint64_t number,
+                                   const char *prefix,
+                                   void (*make)(void),
+                                   void (*lose)(void))
 {
-    struct store_tablet *only = store_tablet_find(fixture.store, number);
-    do { /* on a busy machine it is over before anybody looks: again, then */
-        write_rows_to(only, prefix);
-        store_flush_all(fixture.store);
-        FIXTURE_PUMP_UNTIL(&fixture,
-                           !only->applied_whole || fixture_flushes_pending(&fixture) == 0);
-    } while (only->applied_whole);
-    fixture_close(&fixture);
+    struct store_tablet *only = NULL;
+    make();
+    while (!is_caught_in_the_middle(store_tablet_find(fixture.store, number), prefix)) {
+        fixture_open(&fixture);
+        finish();
+        begin(); /* a store whose log has nothing else in it */
+        make();
+    }
     lose();
     cut_by_hand();
     for (int life = 0; life < 3; life++) {
@@ -433,20 +447,28 @@ static void goes_on_behind_the_cut(uint64_t number, const char *prefix, void (*l
     FIXTURE_PUMP_UNTIL(&fixture, !has_note());
 }
 
-Test(store_relearn, an_only_copy_goes_on_behind_the_cut)
+static void make_an_only_copy(void)
 {
     struct store_configuration alone = led;
     alone.members.version = 3;
     alone.members.member_count = 1;
     configure(tablet, alone);
     cr_assert_eq(store_tablet_lead(tablet), STATUS_OK);
-    goes_on_behind_the_cut(1, "b", damage_log);
+}
+
+static void make_one_without_copies(void)
+{
+    cr_assert_not_null(fixture_create(&fixture, 2, "n", "z"));
+}
+
+Test(store_relearn, an_only_copy_goes_on_behind_the_cut)
+{
+    goes_on_behind_the_cut(1, "b", make_an_only_copy, damage_log);
 }
 
 Test(store_relearn, a_tablet_without_copies_goes_on_behind_the_cut)
 {
-    cr_assert_not_null(fixture_create(&fixture, 2, "n", "z"));
-    goes_on_behind_the_cut(2, "o", damage_log);
+    goes_on_behind_the_cut(2, "o", make_one_without_copies, damage_log);
 }
 
 /* Nothing tells what of its segments is to be replayed. */
@@ -541,15 +563,15 @@ Test(store_relearn, a_log_of_which_nothing_is_there_is_not_begun_anew_without_a_
     FIXTURE_PUMP_UNTIL(&fixture, !has_note());
 }
 
+static void make_a_flushed_only_copy(void)
+{
+    make_an_only_copy();
+    fixture_flush(&fixture);
+}
+
 Test(store_relearn, an_only_copy_goes_on_without_its_log)
 {
-    struct store_configuration alone = led;
-    alone.members.version = 3;
-    alone.members.member_count = 1;
-    configure(tablet, alone);
-    cr_assert_eq(store_tablet_lead(tablet), STATUS_OK);
-    fixture_flush(&fixture);
-    goes_on_behind_the_cut(1, "b", lose_log);
+    goes_on_behind_the_cut(1, "b", make_a_flushed_only_copy, lose_log);
 }
 
 /* A disk is mounted after all, when its log was given up: it is of before what was written since. */
