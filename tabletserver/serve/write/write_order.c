@@ -73,8 +73,8 @@ static bool is_well_formed(struct write_order *order, struct work *work)
     struct error error = {.status = STATUS_OK};
 
     if (operation->kind == OPERATION_DROP_RANGE) {
-        return has_bounds(order,
-                          work); /* its row only names a tablet: the first one's may be empty */
+        /* Its row only names a tablet: the first one's may be empty. */
+        return has_bounds(order, work);
     }
     if (row_key_check(operation->row, &error) != STATUS_OK) {
         write_fail(order, work, error.status, error.text);

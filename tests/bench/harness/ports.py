@@ -17,7 +17,10 @@ class Ports:
         self.taken = 0
         for block in random.sample(range(BLOCK_COUNT), BLOCK_COUNT):
             self.first = FIRST + BLOCK * block
-            self.lock = os.open(f"/tmp/edubba-ports-{self.first}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                self.lock = os.open(f"/tmp/edubba-ports-{self.first}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+            except PermissionError:  # another user's
+                continue
             try:
                 fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
