@@ -99,7 +99,6 @@ static enum status take_frame(struct inbox *inbox,
 
 /* Is the next frame there?  *ret_frame_bytes is its size, or what must be there to know it. */
 static enum status peek_frame(const struct inbox *inbox,
-                              bool in_handshake,
                               struct frame_header *ret_header,
                               size_t *ret_frame_bytes,
                               bool *ret_whole,
@@ -116,8 +115,8 @@ static enum status peek_frame(const struct inbox *inbox,
     if (status != STATUS_OK) {
         return status;
     }
-    if (in_handshake && (ret_header->payload_bytes > INBOX_HANDSHAKE_BYTES_MAX ||
-                         (ret_header->flags & FRAME_FLAG_MORE) != 0)) {
+    if (inbox->in_handshake && (ret_header->payload_bytes > INBOX_HANDSHAKE_BYTES_MAX ||
+                                (ret_header->flags & FRAME_FLAG_MORE) != 0)) {
         return malformed(ret_error, "too large a frame before the handshake");
     }
     *ret_frame_bytes = FRAME_HEADER_BYTES + ret_header->payload_bytes;
@@ -149,14 +148,13 @@ static enum status make_room(struct inbox *inbox, size_t frame_bytes, struct err
     return STATUS_OK;
 }
 
-enum inbox_progress inbox_take(struct inbox *inbox, bool in_handshake, struct error *ret_error)
+enum inbox_progress inbox_take(struct inbox *inbox, struct error *ret_error)
 {
     for (;;) {
         struct frame_header header;
         size_t frame_bytes = 0;
         bool whole = false;
-        enum status status = peek_frame(inbox, in_handshake, &header, &frame_bytes, &whole,
-                                        ret_error);
+        enum status status = peek_frame(inbox, &header, &frame_bytes, &whole, ret_error);
         if (status == STATUS_OK && !whole) {
             status = make_room(inbox, frame_bytes, ret_error);
             return status == STATUS_OK ? INBOX_MORE : INBOX_FAILED;

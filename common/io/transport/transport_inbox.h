@@ -54,6 +54,7 @@ struct inbox_partial {
 struct inbox {
     const struct inbox_events *events;
     void *owner;
+    bool in_handshake; /* the owner's to say; also in on_message, of what comes next */
     uint8_t *data;
     size_t capacity_bytes;
     size_t start;
@@ -83,6 +84,6 @@ enum inbox_progress {
 };
 
 /* Hand out the messages that are whole. */
-enum inbox_progress inbox_take(struct inbox *inbox, bool in_handshake, struct error *ret_error);
+enum inbox_progress inbox_take(struct inbox *inbox, struct error *ret_error);
 
 #endif /* COMMON_IO_TRANSPORT_TRANSPORT_INBOX_H */

@@ -167,7 +167,7 @@ static void on_received(void *context)
         set_nng_error(&error, nng_error);
     } else if (!closed) {
         inbox_filled(&stream->inbox, nng_aio_count(stream->receive_aio));
-        progress = inbox_take(&stream->inbox, stream->in_handshake, &error);
+        progress = inbox_take(&stream->inbox, &error);
     }
 
     pthread_mutex_lock(&stream->lock);
@@ -224,7 +224,7 @@ static void on_handshake_time(void *context)
 
     pthread_mutex_lock(&stream->lock);
     stream->timing = false;
-    if (is_over && stream->in_handshake) {
+    if (is_over && stream->inbox.in_handshake) {
         (void)error_set(&error, STATUS_DEADLINE_EXCEEDED, "no answer to the handshake in time");
         close_locked(stream, &error);
     }
@@ -285,7 +285,7 @@ void transport_stream_start(struct transport_stream *stream,
     pthread_mutex_lock(&stream->lock);
     ASSERT(stream->stream == NULL);
     stream->stream = connected;
-    stream->in_handshake = true;
+    stream->inbox.in_handshake = true;
     if (stream->closed) {
         nng_stream_close(connected);
     } else {
@@ -300,7 +300,7 @@ void transport_stream_start(struct transport_stream *stream,
 void transport_stream_open(struct transport_stream *stream)
 {
     pthread_mutex_lock(&stream->lock);
-    stream->in_handshake = false;
+    stream->inbox.in_handshake = false;
     nng_aio_cancel(stream->handshake_aio);
     stream->outbox.open = true;
     kick_send_locked(stream);

@@ -54,7 +54,6 @@ struct transport_stream {
     bool closed;
     bool close_when_sent;
     bool down;
-    bool in_handshake;
     struct error error; /* why it was closed */
 
     _Atomic uint64_t queued_bytes; /* the outbox's, for readers without the lock */

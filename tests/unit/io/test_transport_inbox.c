@@ -9,8 +9,9 @@
 
 /* What has come out, and what the owner says. */
 struct owner {
-    struct prng *prng;  /* NULL: it never wants a pause */
-    struct buffer came; /* request, size and bytes of each */
+    struct inbox *greeted; /* the first message is its handshake; NULL: there is none */
+    struct prng *prng;     /* NULL: it never wants a pause */
+    struct buffer came;    /* request, size and bytes of each */
     uint32_t count;
 };
 
@@ -31,6 +32,9 @@ static enum status on_message(void *context,
     cr_assert_eq(message->method, METHOD);
     note(&owner->came, message->request, message->payload);
     owner->count++;
+    if (owner->greeted != NULL) {
+        owner->greeted->in_handshake = false;
+    }
     return STATUS_OK;
 }
 
@@ -106,7 +110,7 @@ static enum inbox_progress feed(struct prng *prng,
         inbox_filled(inbox, piece);
         at += piece;
         do {
-            progress = inbox_take(inbox, false, ret_error);
+            progress = inbox_take(inbox, ret_error);
         } while (progress == INBOX_PAUSE); /* what is whole is still to be handed out */
     }
     return progress;
@@ -169,10 +173,10 @@ static void refuses(struct buffer *wire, bool in_handshake, const char *words)
     struct error error = {0};
     cr_assert_eq(inbox_init(&inbox, &EVENTS, &owner), STATUS_OK);
     cr_assert_leq(wire->size_bytes, inbox_room(&inbox));
+    inbox.in_handshake = in_handshake;
     memcpy(inbox.data, wire->data, wire->size_bytes);
     inbox_filled(&inbox, wire->size_bytes);
-    cr_assert_eq(inbox_take(&inbox, in_handshake, &error),
-                 words == NULL ? INBOX_MORE : INBOX_FAILED);
+    cr_assert_eq(inbox_take(&inbox, &error), words == NULL ? INBOX_MORE : INBOX_FAILED);
     cr_assert(words == NULL || strstr(error.text, words) != NULL, "%s", error.text);
     inbox_deinit(&inbox);
     buffer_deinit(&owner.came);
@@ -197,4 +201,25 @@ Test(transport_inbox, before_the_handshake_frames_are_small_and_whole)
     refuses(&wire, true, "before the handshake");
     put_frame(&wire, 1, FRAME_FLAG_MORE, bytes_of(zeros, 1));
     refuses(&wire, true, "before the handshake");
+}
+
+/* It may come in one piece with what ends the handshake. */
+Test(transport_inbox, right_behind_the_handshake_frames_are_as_large_as_any)
+{
+    static const uint8_t zeros[INBOX_HANDSHAKE_BYTES_MAX + 1];
+    struct buffer wire = BUFFER_INIT;
+    struct inbox inbox;
+    struct owner owner = {.greeted = &inbox, .came = BUFFER_INIT};
+    struct error error = {0};
+    put_frame(&wire, 1, 0, bytes_of_text("hello"));
+    put_frame(&wire, 2, 0, bytes_of(zeros, sizeof zeros));
+    cr_assert_eq(inbox_init(&inbox, &EVENTS, &owner), STATUS_OK);
+    inbox.in_handshake = true;
+    memcpy(inbox.data, wire.data, wire.size_bytes);
+    inbox_filled(&inbox, wire.size_bytes);
+    cr_assert_eq(inbox_take(&inbox, &error), INBOX_MORE, "%s", error.text);
+    cr_assert_eq(owner.count, 2);
+    inbox_deinit(&inbox);
+    buffer_deinit(&owner.came);
+    buffer_deinit(&wire);
 }
