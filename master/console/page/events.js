@@ -24,6 +24,8 @@ export function eventsPage(main, signal) {
     }
     const address = new Map(seen.servers.map((server) => [server.number, server.address.replace('tcp://', '')]));
     const newest = [...events.values()].sort((a, b) => b.time_us - a.time_us || Number(b.number) - Number(a.number)).slice(0, SHOWN);
+    events.clear(); // a page may stay open for months
+    for (const event of newest) events.set(event.number, event);
     place.replaceChildren(newest.length === 0 ? empty('Nothing was decided about load so far.') : grid('Events', [['Time', 'line'], ['What', 'line'], ['Outcome', 'line'], ['Table', ''], ['Keys', 'keys'], ['Why', 'words']], newest.map((event) => [
       moment(event.time_us), KINDS[event.kind] ?? event.kind,
       [h('span', { class: `chip ${OUTCOMES[event.outcome] ?? ''}` }, event.outcome.replace('_', ' ')), event.ended_us > event.time_us && h('span', { class: 'soft' }, ` ${span(event.ended_us - event.time_us)}`)],
