@@ -359,7 +359,7 @@ struct sim {
     bool quiet;           /* there are no faults yet */
     int64_t quiet_ns;     /* how long there were none */
     int64_t phase_ns;     /* healed: when this phase of it began */
-    int64_t slice_ns;     /* when a learner was given the last slice */
+    int64_t slice_ns;     /* when a learner or a scan was given the last slice */
     uint64_t slices_seen; /* until then */
     uint32_t final_count; /* scans begun at its end */
     bool done;
@@ -381,7 +381,8 @@ struct sim {
         uint64_t promotions;
         uint64_t removals;
         uint64_t lessons;
-        uint64_t slices;
+        uint64_t slices; /* that learners took */
+        uint64_t scan_slices;
         uint64_t wipes;
         uint64_t rots;
         uint64_t log_rots;

@@ -359,6 +359,7 @@ static void take_slice(struct sim_client *client,
         status = scan_plan_finish_range(&operation->plan, &response.tablet);
     }
     ASSERT(status == STATUS_OK);
+    client->sim->statistics.scan_slices++;
     if (!scan_plan_is_done(&operation->plan)) {
         operation->retry.pauses = 0;
         operation->state = SIM_OPERATION_READY;
