@@ -177,12 +177,13 @@ static void check_merged(struct catalog *catalog, struct open_request *request)
 
 /* --- a version known everywhere --------------------------------------------------------------- */
 
-/* A living server that does not know version yet; NULL if all do. */
+/* A living server that does not know version yet; NULL if all do.  Those that a master which has just begun is still to
+ * hear of may live, and what they serve by is older. */
 static const struct server *ignorant_server(const struct catalog *catalog, uint64_t version)
 {
     for (size_t i = 0; i < catalog->server_count; i++) {
         const struct server *server = catalog->servers[i];
-        if (server->alive && server->known_version < version) {
+        if (state_may_live(catalog, server) && server->known_version < version) {
             return server;
         }
     }

@@ -51,3 +51,29 @@ Test(waiting, of_a_split_whose_tablets_are_lost_is_said_that_it_is_made)
     driver_assert_refused(&driver, request, STATUS_DEADLINE_EXCEEDED,
                           "is made, but they are unavailable");
 }
+
+/* Else a family is said to be there, and its first write is refused by a server that the new master has not told. */
+Test(waiting, a_change_after_a_restart_is_done_when_servers_that_are_still_to_come_know)
+{
+    const struct alteration family = {.kind = ALTER_CREATE_FAMILY,
+                                      .family = {.name = bytes_of_text("g")}};
+    make_table("t", NULL, 0);
+    driver_crash(&driver);
+    uint64_t request = driver_alter(&driver, "t", &family, 1);
+    cr_assert_null(driver_reply(&driver, request), "nobody was told of it");
+    fakes_settle(&driver, servers, 2);
+    cr_assert_null(driver_reply(&driver, request), "the third was not");
+    fakes_settle(&driver, servers, 3);
+    cr_assert_eq(driver_table(&driver, request).table.family_count, 2);
+}
+
+Test(waiting, nor_does_it_wait_longer_for_a_server_that_does_not_come)
+{
+    make_table("t", NULL, 0);
+    driver_crash(&driver);
+    uint64_t request = driver_by_name(&driver, METHOD_DELETE_TABLE, "t");
+    driver_pass(&driver, driver.settings.server_timeout_ns - 1);
+    cr_assert_null(driver_reply(&driver, request));
+    driver_pass(&driver, 1); /* of itself: no server syncs */
+    (void)driver_body(&driver, request);
+}
