@@ -333,7 +333,7 @@ int64_t catalog_deadline_ns(const struct catalog *catalog)
         if (server->sync.parked && server->sync.deadline_ns < deadline_ns) {
             deadline_ns = server->sync.deadline_ns;
         }
-        if (server->alive && silence_ends_ns(catalog, server) < deadline_ns) {
+        if (state_may_live(catalog, server) && silence_ends_ns(catalog, server) < deadline_ns) {
             deadline_ns = silence_ends_ns(catalog, server);
         }
     }

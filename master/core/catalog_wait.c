@@ -6,7 +6,7 @@
 /*
  * Requests whose change is durable, but who are promised more: that the tablets serve, that every
  * living server knows.  They are answered when that holds, or when their time is over, saying what
- * is missing.
+ * is missing; never as UNAVAILABLE, which would say that nothing was done: clients ask for that again.
  */
 
 void request_destroy(struct catalog *catalog, struct open_request *request)
@@ -65,9 +65,7 @@ static void name_missing_tablet(const struct catalog *catalog,
             continue;
         }
         const struct server *server = state_server(catalog, tablet_record_leader(record).server);
-        enum status status = record->state == TABLET_UNAVAILABLE ? STATUS_UNAVAILABLE
-                                                                 : STATUS_DEADLINE_EXCEEDED;
-        (void)error_set(ret_error, status,
+        (void)error_set(ret_error, STATUS_DEADLINE_EXCEEDED,
                         "table '%.*s' exists, but %zu of its %zu tablets do not serve yet: tablet "
                         "%llu on server %llu (%s) %s",
                         (int)table->id.size_bytes, (const char *)table->id.data, missing,
@@ -135,16 +133,12 @@ static void check_children(struct catalog *catalog, struct open_request *request
         struct buffer message = effects_begin_message();
         split_response_encode(&response, &message);
         answer(catalog, request, &message);
-    } else if (left == TABLET_UNAVAILABLE || right == TABLET_UNAVAILABLE) {
-        (void)error_set(&error, STATUS_UNAVAILABLE,
-                        "the split into tablets %llu and %llu is made, but they are unavailable",
-                        (unsigned long long)request->left, (unsigned long long)request->right);
-        answer_error(catalog, request, &error);
     } else if (is_over(catalog, request)) {
+        bool lost = left == TABLET_UNAVAILABLE || right == TABLET_UNAVAILABLE;
         (void)error_set(&error, STATUS_DEADLINE_EXCEEDED,
-                        "the split into tablets %llu and %llu is made, but their server has not "
-                        "carried it out yet",
-                        (unsigned long long)request->left, (unsigned long long)request->right);
+                        "the split into tablets %llu and %llu is made, but %s",
+                        (unsigned long long)request->left, (unsigned long long)request->right,
+                        lost ? "they are unavailable" : "their server has not carried it out yet");
         answer_error(catalog, request, &error);
     }
 }
@@ -183,12 +177,13 @@ static void check_merged(struct catalog *catalog, struct open_request *request)
 
 /* --- a version known everywhere --------------------------------------------------------------- */
 
-/* A living server that does not know version yet; NULL if all do. */
+/* A living server that does not know version yet; NULL if all do.  Those that a master which has just begun is still to
+ * hear of may live, and what they serve by is older. */
 static const struct server *ignorant_server(const struct catalog *catalog, uint64_t version)
 {
     for (size_t i = 0; i < catalog->server_count; i++) {
         const struct server *server = catalog->servers[i];
-        if (server->alive && server->known_version < version) {
+        if (state_may_live(catalog, server) && server->known_version < version) {
             return server;
         }
     }

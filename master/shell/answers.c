@@ -11,10 +11,16 @@ static bool is_change(enum method method)
 bool answer_is_belief(enum method method, enum status status)
 {
     return status == STATUS_OK ? !is_change(method)
-                               : status != STATUS_UNAVAILABLE && status != STATUS_DEADLINE_EXCEEDED;
+                               : status != STATUS_UNAVAILABLE &&
+                                     status != STATUS_DEADLINE_EXCEEDED && status != STATUS_ABORTED;
 }
 
 /* RECOVER is a change where a loss is accepted, and else a look at what there is. */
+enum status answer_in_doubt(enum method method, enum status status)
+{
+    return method == METHOD_RECOVER && status == STATUS_OK ? STATUS_CLOSED : STATUS_UNAVAILABLE;
+}
+
 enum status answer_at_end(enum method method)
 {
     return is_change(method) || method == METHOD_RECOVER ? STATUS_CLOSED : STATUS_UNAVAILABLE;

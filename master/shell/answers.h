@@ -14,9 +14,13 @@
 /*
  * Does the answer tell of what this master believes, so that it may be given only while it surely leads?  That a
  * change was made tells of what is durable; that something could not be done for now, or may have been done, asks to
- * come again anyway.  But that there is no such table, or that there is one already, is believed only.
+ * come again anyway; and that what was made has been undone since (ABORTED) tells of what is durable, too.  But that
+ * there is no such table, or that there is one already, is believed only.
  */
 bool answer_is_belief(enum method method, enum status status);
+
+/* What is said instead of a belief: that nothing was done, so that it is asked again; or that it may have been. */
+enum status answer_in_doubt(enum method method, enum status status);
 
 /*
  * What is said of a request that is under way when the reign ends, and may have been done.  UNAVAILABLE says that it has

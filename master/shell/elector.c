@@ -9,9 +9,9 @@
 #include "common/io/logger.h"
 #include "common/io/mailbox.h"
 #include "common/io/thread.h"
+#include "master/shell/complaint.h"
 
-#define NOT_YET      INT64_MIN
-#define COMPLAINT_NS INT64_C(60000000000)
+#define NOT_YET INT64_MIN
 
 struct elector {
     struct elector_options options;
@@ -28,7 +28,7 @@ struct elector {
     atomic_uint_fast32_t endpoint;
     pthread_mutex_t mutex; /* of leader */
     char leader[ETCD_LEADER_BYTES_MAX];
-    int64_t next_complaint_ns;
+    struct complaint unreached; /* the thread's */
     bool suspended;
 };
 
@@ -90,15 +90,10 @@ static void publish(struct elector *elector)
 
 /* --- the thread --------------------------------------------------------------------------------- */
 
-/* Said when it begins, and once a minute while it lasts. */
 static void complain(struct elector *elector, const struct error *error)
 {
-    int64_t now_ns = clock_monotonic_ns();
-    if (error->status == STATUS_OK) {
-        elector->next_complaint_ns = NOT_YET;
-    } else if (now_ns >= elector->next_complaint_ns) {
+    if (error->status != STATUS_OK && complaint_is_due(&elector->unreached, clock_monotonic_ns())) {
         LOG_EVENT(LOG_LEVEL_WARN, "etcd_not_reached", LOG_TEXT("error", error->text));
-        elector->next_complaint_ns = now_ns + COMPLAINT_NS;
     }
 }
 
@@ -206,7 +201,6 @@ enum status elector_open(const struct elector_options *options,
     elector->candidate.lease_ns = settings.lease_ns;
     election_init(&elector->election, &settings);
     atomic_store(&elector->until_ns, NOT_YET);
-    elector->next_complaint_ns = NOT_YET;
     (void)pthread_mutex_init(&elector->mutex, NULL);
     enum status status = open_parts(elector, ret_error);
     if (status != STATUS_OK) {

@@ -97,8 +97,9 @@ static void perform_reply(struct reign *reign, struct catalog_effect *effect)
     /* Looked at after the answer was made: as it is now, so it was then. */
     if (answer_is_belief(open->method, effect->status) && !reign_may_act(reign)) {
         buffer_deinit(&effect->message);
-        effect->status = STATUS_UNAVAILABLE;
-        (void)snprintf(effect->text, sizeof effect->text, "this master may not be the active one");
+        effect->status = answer_in_doubt(open->method, effect->status);
+        (void)snprintf(effect->text, sizeof effect->text, "this master may not be the active one%s",
+                       effect->status == STATUS_CLOSED ? "; it may or may not have been done" : "");
     }
     master_metrics_request(open->method, effect->status, duration_ns);
     log_answer(reign, open, effect->status, effect->text, duration_ns);

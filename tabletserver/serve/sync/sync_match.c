@@ -10,8 +10,7 @@
 #include "tabletserver/serve/replicas/replicas.h"
 #include "tabletserver/serve/server.h"
 
-#define SYNC_RETELL_NS  (INT64_C(5) * 1000 * 1000 * 1000)
-#define SYNC_MISSING_NS (INT64_C(30) * 1000 * 1000 * 1000) /* between two complaints */
+#define SYNC_RETELL_NS (INT64_C(5) * 1000 * 1000 * 1000)
 
 /* --- commands to the store loops ---------------------------------------------------------------- */
 
@@ -72,7 +71,6 @@ static void send_command(struct store_loop *loop,
     }
 }
 
-/* Said now and then, for it is so with every sync. */
 static void complain_of_missing(const struct assignment_action *action)
 {
     LOG_EVENT(LOG_LEVEL_ERROR, "tablet_missing", LOG_ID("tablet", action->tablet),
@@ -159,7 +157,6 @@ void sync_match_assignments(struct sync *sync)
     struct assignment_action *actions = NULL;
     size_t action_count = 0;
     int64_t now_ns = clock_monotonic_ns();
-    bool complain = now_ns >= sync->next_missing_ns;
 
     if (sync_collect_held(sync, &held) != STATUS_OK) {
         return;
@@ -175,11 +172,11 @@ void sync_match_assignments(struct sync *sync)
     }
     if (numbers != NULL && assignment_decide(sync->assignments, numbers, held.count, &sync->arena,
                                              &actions, &action_count) == STATUS_OK) {
+        bool complain = sync_missing_look(&sync->missing, actions, action_count, now_ns);
         for (size_t i = 0; i < action_count; i++) {
             perform(sync->server, &actions[i], complain);
         }
         tell_replicas(sync, numbers, held.count, now_ns);
-        sync->next_missing_ns = complain ? now_ns + SYNC_MISSING_NS : sync->next_missing_ns;
     }
     sync_release_held(&held);
 }

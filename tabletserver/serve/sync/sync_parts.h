@@ -16,6 +16,7 @@
 #include "tabletserver/serve/load/load_meter.h"
 #include "tabletserver/serve/sync/served_map.h"
 #include "tabletserver/serve/sync/sync.h"
+#include "tabletserver/serve/sync/sync_missing.h"
 #include "tabletserver/tablet/assignment.h"
 
 #define SYNC_INTERVAL_DEFAULT_MS 250
@@ -58,7 +59,7 @@ struct sync {
     int64_t next_ask_ns;
     int64_t answer_due_ns;
     int64_t next_metrics_ns;
-    int64_t next_missing_ns;
+    struct sync_missing missing;
     int64_t next_complaint_ns;      /* of a master that cannot be reached */
     int64_t next_bar_complaint_ns;  /* of being barred */
     int64_t next_note_complaint_ns; /* of a store that cannot note its catalog */

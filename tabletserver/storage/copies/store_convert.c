@@ -233,8 +233,13 @@ static bool are_both_durable(const struct store_tablet *parent)
     return parent->children[0]->durable_number > 0 && parent->children[1]->durable_number > 0;
 }
 
+/* It is a first one that makes them both durable.  With a later one there is no parent to look for, which would take the
+ * longer the more of them wait for their flush: those of all tablets that were split lately. */
 void store_conversion_settle(struct store_tablet *child)
 {
+    if (child->durable_number > 1) {
+        return;
+    }
     (void)pthread_mutex_lock(&child->mutex);
     uint64_t nearest = child->lineage_count > 0 ? child->lineage[0] : 0;
     (void)pthread_mutex_unlock(&child->mutex);

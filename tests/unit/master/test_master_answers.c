@@ -16,6 +16,7 @@ Test(master_answers, that_a_change_was_made_is_said_by_who_may_not_lead_any_more
         cr_assert_not(answer_is_belief(changes[i], STATUS_OK), "%d", (int)changes[i]);
         cr_assert_not(answer_is_belief(changes[i], STATUS_UNAVAILABLE));
         cr_assert_not(answer_is_belief(changes[i], STATUS_DEADLINE_EXCEEDED));
+        cr_assert_not(answer_is_belief(changes[i], STATUS_ABORTED), "it was made, and undone");
         cr_assert(answer_is_belief(changes[i], STATUS_NOT_FOUND), "what is there is believed");
         cr_assert(answer_is_belief(changes[i], STATUS_ALREADY_EXISTS));
     }
@@ -33,4 +34,14 @@ Test(master_answers, what_is_not_to_be_done_twice_is_not_asked_for_again)
     cr_assert_eq(answer_at_end(METHOD_LOCATE), STATUS_UNAVAILABLE);
     cr_assert_eq(answer_at_end(METHOD_SYNC), STATUS_UNAVAILABLE);
     cr_assert_eq(answer_at_end(METHOD_DRAIN_SERVER), STATUS_UNAVAILABLE);
+}
+
+/* UNAVAILABLE is asked for again: the loss would be accepted twice, or be refused as the tablet is led by then. */
+Test(master_answers, a_loss_that_was_accepted_is_not_said_to_be_none)
+{
+    cr_assert_eq(answer_in_doubt(METHOD_RECOVER, STATUS_OK), STATUS_CLOSED);
+    cr_assert_eq(answer_in_doubt(METHOD_RECOVER, STATUS_NOT_FOUND), STATUS_UNAVAILABLE);
+    cr_assert_eq(answer_in_doubt(METHOD_LOCATE, STATUS_OK), STATUS_UNAVAILABLE);
+    cr_assert_eq(answer_in_doubt(METHOD_CREATE_TABLE, STATUS_ALREADY_EXISTS), STATUS_UNAVAILABLE);
+    cr_assert_eq(answer_in_doubt(METHOD_DRAIN_SERVER, STATUS_OK), STATUS_UNAVAILABLE);
 }

@@ -4,7 +4,10 @@
  */
 #include "tests/support/convert_fixture.h"
 
+#include "common/base/assert.h"
+#include "common/base/memory.h"
 #include "tabletserver/storage/copies/slice.h"
+#include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/copies/store_slice.h"
 #include "tabletserver/storage/upkeep/store_upkeep.h"
 
@@ -358,4 +361,44 @@ Test(store_convert, a_child_that_was_dropped_is_made_when_it_has_gone)
     reopen();
     cr_assert_not_null(children[0]);
     cr_assert_not_null(children[1]);
+}
+
+/* --- very many parents ---------------------------------------------------------------------------- */
+
+/* Of this process, on a processor: what others do on the machine is no matter. */
+static double seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* With some thousands that waited for their flush a change of as many configurations took the loop seconds: peers took it
+ * for dead, and changed configurations.  (It takes 1 ms here, and took 2 s.) */
+Test(store_convert, what_parents_wait_for_their_flush_is_no_matter_to_a_later_configuration)
+{
+    enum {
+        PARENTS = 4000,
+        CONFIGURATIONS = 100000,
+    };
+    struct store *store = fixture.store;
+    struct store_tablet *parents = memory_allocate_zeroed(PARENTS, sizeof *parents);
+    configure(tablet, &lone);
+    configure(tablet, &led);
+    for (size_t i = 0; i < PARENTS; i++) {
+        parents[i].descriptor.tablet = 1000 + i;
+        parents[i].hidden_next = i + 1 < PARENTS ? &parents[i + 1] : NULL;
+    }
+    (void)pthread_mutex_lock(&store->mutex);
+    ASSERT(store->hidden == NULL);
+    store->hidden = parents;
+    double begun = seconds();
+    for (size_t i = 0; i < CONFIGURATIONS; i++) {
+        store_conversion_settle(tablet);
+    }
+    double took = seconds() - begun;
+    store->hidden = NULL;
+    (void)pthread_mutex_unlock(&store->mutex);
+    memory_free(parents);
+    cr_assert_lt(took, 0.2, "%.3f s", took);
 }
