@@ -87,8 +87,9 @@ struct tablet {
     struct tablet *twin;     /* another one that came of its parent; NULL = none (catalog_fate.c) */
     uint64_t size_bytes;     /* as its primary last reported */
     int64_t unsettled_ns;    /* since when CREATING or SPLITTING under this configuration */
-    uint64_t
-        made_in; /* while it is created: its server, which does not replicate, has made it in this store instead; 0 = none */
+    /* While it is being created: its server, which does not replicate, has made it in this store
+     * instead of the one that it was placed in; 0 = it has not. */
+    uint64_t made_in;
     int64_t led_ns;     /* when it was known last that somebody leads it, or might */
     int64_t members_ns; /* since when it has these members, as far as this process knows */
     uint64_t batch;     /* number of the transaction that staged it last */
@@ -245,8 +246,9 @@ struct load_order {
     bool withdrawn; /* MERGE: it took too long, so the wish is taken back */
     uint64_t event; /* in the log; several cuts of a split share one */
     uint64_t table;
-    uint64_t
-        tablet; /* SPLIT: the one that holds the row is looked up, as cuts follow one another */
+    /* Of a SPLIT it may be gone: cuts follow one another, so the tablet that holds the row is
+     * looked up. */
+    uint64_t tablet;
     uint64_t right;
     uint64_t from; /* servers */
     uint64_t to;

@@ -35,9 +35,9 @@ struct balance_settings {
     uint32_t piece_percent;      /* of split_percent: how hot each of these should be */
     uint32_t uneven_percent;     /* sides of a cut, at most: |left - right| of both */
     uint32_t uneven_far_percent; /* of one that is far above: a worse cut is better than none */
-    uint32_t
-        crossing_percent;     /* of the operations, that touch both sides: no cut from so many on */
-    int64_t refusal_pause_ns; /* a refusal is said again, when there was another one since */
+    /* No cut where so many percent of the operations, or more, touch both sides of it. */
+    uint32_t crossing_percent;
+    int64_t refusal_pause_ns;   /* a refusal is said again, when there was another one since */
     uint32_t observations_min;  /* of where load is, to split by */
     uint32_t monotonic_percent; /* of the writes append: it is no use to split in the middle */
     int64_t ahead_by_ns;        /* how far ahead of who appends: a split and a move take less */
@@ -116,8 +116,9 @@ struct balance_tablet {
     int64_t ahead_ns;    /* when it was split ahead, or what it came of */
     bool ahead;          /* it is the right-hand one of such a split, and has not been placed yet */
     double awaited_cost; /* then: of who appends, and is to come */
-    enum balance_reason
-        refused; /* what was said last; and when each was, since it was last not refused */
+    /* Which refusal was said last; and when each of them was, counted from when the tablet was last
+     * not refused. */
+    enum balance_reason refused;
     int64_t refused_ns[BALANCE_REFUSALS]; /* from BALANCE_POPULAR_KEY on */
 };
 
