@@ -193,7 +193,7 @@ enum status store_relearn_lift(struct store *store, struct error *ret_error)
 
 bool store_tablet_is_torn(const struct store_tablet *tablet)
 {
-    return !tablet->learning && store_tablet_prepared(tablet) < tablet->hold_until;
+    return !tablet->learn.begun && store_tablet_prepared(tablet) < tablet->hold_until;
 }
 
 enum status store_relearn_mark(struct store *store, struct error *ret_error)

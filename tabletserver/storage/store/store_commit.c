@@ -106,7 +106,7 @@ enum status store_freeze(struct store_tablet *tablet)
         STORE_POSITION_NONE) {
         return STATUS_OK;
     }
-    if (tablet->layer_count >= STORE_LAYERS_MAX || tablet->learns_first ||
+    if (tablet->layer_count >= STORE_LAYERS_MAX || tablet->learn.replaces ||
         store_tablet_prepared(tablet) < tablet->hold_until) {
         return STATUS_RESOURCE_EXHAUSTED;
     }
@@ -315,8 +315,8 @@ static void finish_split(struct store_tablet *tablet)
     if (store_split_apply(tablet) != STATUS_OK) {
         return; /* without memory: tried again at the next poll */
     }
-    store->callbacks.on_split(store->callbacks.context, tablet, tablet->children[0],
-                              tablet->children[1]);
+    store->callbacks.on_split(store->callbacks.context, tablet, tablet->split.children[0],
+                              tablet->split.children[1]);
 }
 
 /* Those that are dropped or converted nobody hears of. */
@@ -343,7 +343,7 @@ static bool commit_alone(struct store_tablet *tablet)
         store->callbacks.on_committed(store->callbacks.context, tablet, sequence);
     }
     if (atomic_load(&tablet->state) == STORE_TABLET_BARRIER &&
-        store_tablet_committed(tablet) == tablet->split_sequence) {
+        store_tablet_committed(tablet) == tablet->split.sequence) {
         finish_split(tablet);
     }
     return done && advanced;

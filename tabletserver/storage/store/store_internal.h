@@ -55,16 +55,18 @@ struct store_layer {
     atomic_uint references;    /* a frozen one is kept until the loop has taken its event */
     struct memtable *memtable; /* [C] */
     uint64_t owner;            /* [C] tablet whose sequences it has */
-    uint64_t after_sequence;   /* [C] all that it holds lies above */
+    uint64_t after_sequence;   /* [C] all entries in it have higher sequences */
     atomic_uint_fast64_t first_position; /* in the log; STORE_POSITION_NONE when none */
     atomic_size_t bytes;                 /* as counted in the store's memory */
     bool frozen;
-    uint64_t last_sequence; /* [T] once frozen; [C] once committed */
-    uint64_t clock;         /* the same: highest in it */
-    bool image_due;         /* [L] frozen, the image not yet taken */
-    struct buffer dedupe;   /* [C] once all is committed: image that holds all of it at least */
-    atomic_uint_fast64_t doomed_bytes; /* of cells that deletes in it collect */
-    uint64_t rows_flushed;             /* [W] by whole transactions */
+    /* Once it is frozen: [T], and [C] when all of it is committed. */
+    uint64_t last_sequence;
+    uint64_t clock;       /* the highest stamp clock in it */
+    bool image_due;       /* [L] `dedupe` is to be made, when all is committed */
+    struct buffer dedupe; /* image of the exactly-once records, its own among them; then [C] */
+    /* Of stored cells that deletes in it will take (store_collect.h). */
+    atomic_uint_fast64_t doomed_bytes;
+    uint64_t rows_flushed; /* [W] by transactions that are committed */
     struct store_event event;
 };
 
@@ -120,122 +122,167 @@ struct store_collect_state {
     struct buffer qualifier;
 };
 
+/*
+ * A copy that is being taught by another one (store_slice.h).
+ *
+ *   none --> begun (RECORDS) --> rows, slice by slice --> none: it is whole
+ *             ^      |
+ *             '------'  RECORDS again: another lesson takes the place of what was learnt
+ */
+struct store_learning {
+    bool begun; /* [L] half taught: it is no copy, and commits up to hold_until only */
+    /* [L] RECORDS are being written, so what it has is about to go: nothing is added to it. */
+    bool replaces;
+    bool busy; /* [L] a slice, or the end, is being written */
+    /* [L] hold_until was said by a slice of this process's life, so slices may follow it. */
+    bool follows;
+    uint64_t sequence;   /* [L] of the RECORDS that are coming in */
+    struct buffer image; /* [L] exactly-once records, as far as they have come */
+    struct buffer below; /* [L] a row: entries up to hold_until are applied to rows below it only */
+    struct tablet_position at; /* [L] where the next slice begins; its bytes lie in the next two: */
+    struct buffer at_row;      /* [L] */
+    struct buffer at_qualifier; /* [L] */
+    /* The work thread has written RECORDS, and the loop has not put them in the place of what was there:
+     * until it has, nobody writes anything of the tablet to the base. */
+    atomic_bool replaced;
+};
+
+/* The two that came of a tablet, from the moment its split is committed; and its end in the base. */
+struct store_splitting {
+    struct store_tablet *children[2]; /* [L] set before the state; constant then */
+    uint64_t sequence; /* [T] of the split: children go on behind it; 0 = there is none */
+    /* [T] Of the last entry of the memtable whose flush ends the parent: `sequence`, or a later one. */
+    uint64_t ending_sequence;
+    bool may_end; /* [T] the children are there, and the log says so */
+    /* [T] Where the log stood then: behind that position it has nothing of the parent. */
+    uint64_t last_position;
+    struct buffer dedupe; /* exactly-once records as of the split, for both children */
+    struct store_event event;
+};
+
+/* Tombstones being applied to what they cover, piece by piece (store_sweep.c).  [W] */
+struct store_sweeping {
+    bool due;
+    uint32_t piece;
+    struct buffer resume;
+};
+
+/* What the oldest range delete covers being erased, piece by piece (store_erase.c). */
+struct store_erasing {
+    uint32_t piece;       /* [W] */
+    struct buffer resume; /* [W] */
+    uint64_t sequence;    /* [W] of the range delete that was erased last */
+    struct store_event event;
+    /* The event is on its way, until the loop has taken that range delete off the list. */
+    atomic_bool told;
+};
+
 struct store_tablet {
     atomic_uint references;
-    struct load_counters load;                 /* beside the references: see there */
-    struct store *store;                       /* [C] */
-    struct store_tablet_descriptor descriptor; /* [C] bytes behind the struct; configuration: [T] */
-    void *context;                             /* [L] */
-    void *replica;                             /* [L] of who performs it */
-    _Atomic(enum store_tablet_state) state;    /* changed by the loop */
+    struct load_counters load; /* on the same line of memory as the references: see there */
+    struct store *store;       /* [C] */
+    /* [C]: its bytes lie behind the struct.  But its configuration is [T]. */
+    struct store_tablet_descriptor descriptor;
+    void *context;                          /* [L] of the server above */
+    void *replica;                          /* [L] of the host that performs its replica */
+    _Atomic(enum store_tablet_state) state; /* changed by the loop */
 
+    /* --- what it consists of: memtables over pieces of the base --- */
     pthread_mutex_t mutex;
     struct store_layer *layers[STORE_LAYERS_MAX]; /* [T] */
     uint32_t layer_count;                         /* [T] */
-    atomic_uint_fast64_t freeze_count;            /* changed under [T] */
-    struct flush_progress progress;               /* [T] of the layers that it owns */
-    uint64_t lineage[STORE_LINEAGE_MAX];          /* [T] unfinished ancestors, nearest first */
-    uint32_t lineage_count;                       /* [T] */
-    struct store_pieces *pieces;                  /* [T] */
-    struct store_range_deletes *range_deletes;    /* [T] */
-    struct horizon_list horizons;                 /* [T] */
-    uint64_t cut_count;                           /* [T] how often what was prepared was dropped */
-    uint64_t
-        rules_said; /* [L] the store's schema_count_ever when the log had said which rules writes go by */
+    /* Rises whenever layers or pieces change (under [T]): a reader that sees it move captures them again. */
+    atomic_uint_fast64_t freeze_count;
+    struct flush_progress progress; /* [T] of the layers that it owns */
+    /* [T] Ancestors that are not in the base yet, nearest first. */
+    uint64_t lineage[STORE_LINEAGE_MAX];
+    uint32_t lineage_count;                    /* [T] */
+    struct store_pieces *pieces;               /* [T] */
+    struct store_range_deletes *range_deletes; /* [T] not erased yet */
+    struct horizon_list horizons;              /* [T] */
+    uint64_t cut_count; /* [T] how often prepared entries were dropped again */
+    /* [L] store->schema_count_ever when the log was last told which rules writes go by. */
+    uint64_t rules_said;
     struct store_read *reads; /* [T] open ones, newest first */
 
+    /* --- how far it is --- */
     atomic_uint_fast64_t prepared;
     atomic_uint_fast64_t committed;
-    atomic_uint_fast64_t clock; /* highest stamp clock up to prepared */
-    struct dedupe *dedupe;      /* [L] */
-
-    struct store_pending *pending; /* [L] a ring */
+    atomic_uint_fast64_t clock;    /* highest stamp clock up to prepared */
+    struct dedupe *dedupe;         /* [L] */
+    struct store_pending *pending; /* [L] a ring: appended, not known to be synced */
     uint32_t pending_capacity;
     uint32_t pending_head;
     uint32_t pending_count;
-    struct store_tablet *pending_next; /* [L] in the store's list of those with any */
+    struct store_tablet *pending_next; /* [L] in store->pending_tablets, while listed */
     bool pending_listed;
-    uint64_t synced;          /* [L] sequence: everything up to it is durable here */
-    uint64_t window_sequence; /* [L] of the entry that left the window last, */
-    uint64_t window_version;  /* and the version under which it was given out */
-
-    /* A replica. */
-    bool shared;                /* [L] has, or has had, other members: its log is kept for them */
-    struct log_marks marks;     /* [T] changed by the loop */
-    atomic_bool leads;          /* changed by the loop: what is appended is applied at once */
-    atomic_bool alone;          /* changed by the loop: what is synced is committed */
-    struct store_window window; /* [L] */
-    struct store_configuration configuration; /* [L] adopted last */
-    uint64_t configuring_position;            /* [L] of its record, while that is not durable */
-    uint64_t configured_position;             /* [L] of the durable one's, until the base has it */
-    struct store_configuration durable;       /* [T] */
-    uint32_t durable_number;                  /* [T] changed by the loop; rises with each */
-    uint32_t relearn_number;                  /* [L] the same when it was marked as damaged */
-    uint32_t encoded_number;                  /* [W] in the metadata record encoded last */
-    atomic_uint_least32_t written_number;     /* in the base */
-    struct store_barrier *barriers;           /* [T] changed by the loop */
-    atomic_bool meta_wanted; /* the metadata record shall be written for its own sake */
-    uint64_t gap_expected;   /* [L] recovery: entries that were dropped, or are missing; 0 = none */
-    uint64_t gap_found;
-
-    /* Being taught (store_slice.h). */
-    bool learning;           /* [L] half taught: commits up to hold_until only */
-    bool learns_first;       /* [L] what it has is about to go: nothing comes to it */
-    bool learn_busy;         /* [L] something of it is being written */
-    bool learn_follows;      /* [L] it begins at hold_until, which a slice of this life has said */
-    uint64_t learn_sequence; /* [L] of the records that come */
-    struct buffer learn_image; /* [L] exactly-once records, as far as they have come */
-    struct buffer learn_below; /* [L] row: entries up to hold_until are applied below it only */
-    struct tablet_position learn_at; /* [L] where the next slice begins; its bytes are these: */
-    struct buffer learn_row;
-    struct buffer learn_qualifier;
-    atomic_bool learnt_first; /* in the base; the loop has not taken it over: hands off */
-    bool half_taught;         /* [W] in the base */
-    atomic_bool hurried;      /* store_tablet_hurry() */
-
-    /* A flush of it has met damage: all that comes after waits in memory, until the damaged rows are deleted. */
+    uint64_t synced; /* [L] sequence: everything up to it is durable here */
+    /* [L] The base has some of the rows of entries up to here: a flush was in the middle when the process
+     * died, or a lesson is under way.  They all come into one memtable, so none is frozen before it has
+     * reached this sequence (store_replay.c). */
+    uint64_t hold_until;
+    bool flush_wanted; /* [L] freeze as soon as there is a free layer */
+    /* A flush has met damage: all that comes after it waits in memory until the damaged rows are deleted. */
     atomic_bool flush_stuck; /* changed by the work thread */
 
-    /* A split, from its record on. */
-    struct store_tablet *children[2]; /* [L] set before the state; then [C] */
-    uint64_t split_sequence;          /* [T] children go on behind it; 0 = none */
-    uint64_t ending_sequence;         /* [T] of the layer that ends it: that one, or one above it */
-    bool may_end;                     /* [T] children are there, and the log says so */
-    uint64_t last_position;           /* [T] then: behind it the log has nothing of it */
-    struct buffer split_dedupe;
-    struct store_event split_event;
-    bool merging;        /* [L] one of two: the base is being told */
-    bool was_merged;     /* [L] it came of two, since the store was opened */
-    uint64_t hold_until; /* [L] not frozen before it has this sequence (store_replay.c) */
-    bool flush_wanted;   /* [L] freeze as soon as there is a free layer */
+    /* --- as one copy of several (store_replica.h) --- */
+    bool shared;            /* [L] it has, or has had, other members: its log is kept for them */
+    struct log_marks marks; /* [T] changed by the loop */
+    atomic_bool leads;      /* changed by the loop: what is appended is applied at once */
+    atomic_bool alone;      /* changed by the loop: what is synced is committed */
+    struct store_window window;     /* [L] */
+    uint64_t window_sequence;       /* [L] of the entry that left the window last, */
+    uint64_t window_version;        /* [L] and the version under which that was given out */
+    struct store_barrier *barriers; /* [T] changed by the loop */
+    /* [L] Replay: the first entry that is missing, or was dropped; 0 = none is. */
+    uint64_t gap_expected;
+    uint64_t gap_found; /* [L] replay: the entry that came instead */
 
-    struct store_job *drop_job;       /* [L] ready, so that dropping cannot fail */
+    /*
+     * Its configuration goes to the log, and from there to the base.  Configurations that are durable are
+     * counted, so that "is the newest in the base?" compares two numbers.
+     */
+    struct store_configuration configuration; /* [L] adopted last */
+    uint64_t configuring_position; /* [L] of its record in the log, while that is not durable */
+    struct store_configuration durable; /* [T] the last one that is */
+    uint64_t configured_position;       /* [L] of that one's record, until the base has it */
+    uint32_t durable_number;            /* [T] changed by the loop: how many were durable so far */
+    /* [W] durable_number of the one that was put in the base's transaction. */
+    uint32_t encoded_number;
+    atomic_uint_least32_t written_number; /* durable_number of the one that the base has */
+    /* [L] durable_number when it was marked as damaged (store_relearn.c). */
+    uint32_t relearn_number;
+    atomic_bool meta_wanted; /* its metadata is to be written although nothing is flushed */
+
+    bool half_taught; /* [W] as the base has it: learn.begun */
+    struct store_learning learn;
+    atomic_bool hurried; /* store_tablet_hurry() */
+
+    /* --- its end --- */
+    struct store_splitting split;
+    bool merging;                     /* [L] it is one of two that the base is being told are one */
+    bool was_merged;                  /* [L] it is the one, since the store was opened */
+    struct store_job *drop_job;       /* [L] made with the tablet, so that dropping cannot fail */
     struct store_tablet *hidden_next; /* [S] in store->hidden */
 
-    /* What the base knows.  [W] */
-    uint64_t flushed_sequence;
-    atomic_uint_fast64_t flushed_clock; /* the loop looks at it, too */
-    uint32_t dedupe_piece_count;
-    struct buffer applied; /* encoded applied map */
-    bool applied_whole;    /* the map says the same everywhere: no flush has stopped half way */
-    bool sweep_due;
-    uint32_t sweep_piece;
-    struct buffer sweep_resume;
-    struct buffer erase_resume; /* of the oldest range delete */
-    uint32_t erase_piece;
-    uint64_t erased_sequence; /* of the range delete erased last */
-    struct store_event erase_event;
-    atomic_bool erase_told; /* until the loop has taken it off the list */
-    struct store_collect_state collect;
+    /* --- what the base has of it --- */
+    uint64_t flushed_sequence;          /* [W] */
+    atomic_uint_fast64_t flushed_clock; /* changed by the work thread */
+    uint32_t dedupe_piece_count;        /* [W] */
+    struct buffer applied;              /* [W] applied map, encoded */
+    bool applied_whole; /* [W] the map says the same everywhere: no flush has stopped half way */
+    struct store_sweeping sweep;
+    struct store_erasing erase;
+    struct store_collect_state collect; /* [W] */
+    bool estimate_due;                  /* [W] base_bytes and row_estimate are to be made anew */
+    int64_t chore_from_ns[STORE_CHORE_COUNT]; /* [W] when one that has met damage is tried again */
 
-    /* Statistics. */
+    /* --- statistics --- */
     atomic_uint_fast64_t base_bytes;
     atomic_uint_fast64_t row_estimate;
     atomic_uint_fast64_t flush_count;
     atomic_uint_fast64_t bad_chunks;
-    atomic_bool damage_found;                 /* and not told yet */
-    bool estimate_due;                        /* [W] */
-    int64_t chore_from_ns[STORE_CHORE_COUNT]; /* [W] one that has met damage rests until then */
+    atomic_bool damage_found; /* and not told yet: on_damaged */
 };
 
 struct store_schema {
@@ -433,14 +480,15 @@ void store_schema_unref(struct store_schema *schema);
 /* --- store_job.c ---------------------------------------------------------------------------------- */
 
 void store_add_job(struct store *store, struct store_job *job);
-/* Of what is asked for and of what was done and not taken: when the store is closed. */
+/* When the store is closed: jobs that nobody has begun, and those that are done and not taken. */
 void store_free_jobs(struct store *store);
-void store_on_created(struct store *store, struct store_job *job); /* loop; ends the job */
-void store_on_dropped(struct store *store, struct store_job *job); /* likewise */
+/* Loop: a job of the work thread's is done.  Calls back, and frees it. */
+void store_on_created(struct store *store, struct store_job *job);
+void store_on_dropped(struct store *store, struct store_job *job);
 /* Is the base being told of a new tablet of this number? */
 bool store_is_creating(const struct store *store, uint64_t tablet);
-/* Is one of that number still to be ended, split or dropped?  Its end would take along what the base knows of the next
- * one.  On the loop, or with the mutex. */
+/* Is there one of that number whose end (a split, a drop) has not reached the base yet?  Then none may be made:
+ * that end would take along what the base knows of the new one.  On the loop, or with the mutex. */
 bool store_is_ending(const struct store *store, uint64_t tablet);
 
 /* --- store_poll.c --------------------------------------------------------------------------------- */
@@ -450,11 +498,11 @@ void store_take_events(struct store *store);
 
 /* --- store_tablet.c ------------------------------------------------------------------------------ */
 
-/* A tablet with one reference, one empty layer, in no list. */
+/* A new tablet: one reference, which is the caller's, one empty layer, in no list. */
 enum status store_tablet_allocate(struct store *store,
                                   const struct store_tablet_descriptor *descriptor,
                                   struct store_tablet **ret_tablet);
-/* Make room in the table of tablets, so that adding cannot fail, nor that of those that are being created. */
+/* Room for so many more tablets, and for those that are being created already: adding them cannot fail then. */
 enum status store_tablets_reserve(struct store *store, uint32_t more);
 void store_tablets_add(struct store *store, struct store_tablet *tablet); /* takes the reference */
 /* From the visible to the hidden ones; the reference moves along. */
