@@ -116,10 +116,17 @@ enum status recover_read(struct catalog *catalog,
                          uint64_t request,
                          const struct recover_request *recover,
                          struct error *ret_error);
-/* A full report: which copies the server has. */
-void recover_take_report(struct server *server, const struct sync_request *sync);
-/* Did that name the copy?  False, too, where it could not be kept for want of memory. */
-bool recover_holds(struct server *server, uint64_t tablet, uint64_t store);
+/* catalog_copies.c: which copies servers have.  A full report comes: what it names is kept. */
+void copies_take_report(struct server *server, const struct sync_request *sync);
+/* Did the server's last full report name that copy?  False, too, where it could not be kept for want of memory. */
+bool copies_has(struct server *server, uint64_t tablet, uint64_t store);
+/* All that are held, and members that no server has told of; the best first, in the scratch arena.  NULL without
+ * memory. */
+struct found_copy *copies_find(struct catalog *catalog,
+                               const struct tablet *tablet,
+                               size_t *ret_count);
+/* Could the tablet go on with it: is it there, on a server that lives, with anything in it? */
+bool copies_is_usable(const struct found_copy *copy);
 
 /* catalog_document.c.  Check a PUT_DOCUMENTS and stage it; *ret_staged false: there is nothing to
  * write, and the answer says why.  Errors: the request's. */

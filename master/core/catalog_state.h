@@ -184,7 +184,7 @@ struct server {
     } * held; /* all that its last full report named; NULL: not kept, for want of memory */
     size_t held_count;
     size_t held_capacity;
-    bool held_in_order;       /* by tablet (catalog_recover.c) */
+    bool held_in_order;       /* by tablet (catalog_copies.c) */
     int64_t unknown_noted_ns; /* when what it holds and nobody knows was last noted */
 };
 
