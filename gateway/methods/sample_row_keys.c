@@ -79,7 +79,7 @@ static void sample(struct waiting *waiting)
     tell(sampling);
 }
 
-/* It waits for servers. */
+/* Sampling waits for tablet servers: on a thread that may. */
 static void run(struct table_call *on)
 {
     on->waiting.run = sample;

@@ -131,7 +131,7 @@ static void write_down(struct load_history *history, struct load_entry *entry)
 
 /* --- minutes ------------------------------------------------------------------------------------ */
 
-/* As it stands so far. */
+/* The minute that runs, as far as it has come. */
 static void tell_time(const struct load_server *server, struct hot_tablet *hot)
 {
     hot->start_us = server->start_us;

@@ -135,7 +135,7 @@ void key_sampler_begin(struct key_sampler *sampler, struct sampled_top *top)
     *top = SAMPLED_TOP_INIT;
 }
 
-/* When a window is over another one is begun. */
+/* Time goes on: when a window is over, its top becomes the one of the window before. */
 static void pass_tops(struct key_sampler *sampler, uint64_t elapsed_ns)
 {
     sampler->top_ns += elapsed_ns;

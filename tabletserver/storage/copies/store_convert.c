@@ -71,7 +71,7 @@ static void configure_child(struct store_tablet *parent,
     child->window_version = parent->window_version;
 }
 
-/* The parent's last layer: nothing is in it. */
+/* Give the parent an empty last layer: when that is "flushed", the parent ends in the base. */
 static void push_ending(struct store_tablet *parent, struct store_layer *ending, uint64_t position)
 {
     ending->last_sequence = parent->split.ending_sequence;

@@ -102,7 +102,7 @@ bool store_tablet_is_flushed(struct store_tablet *tablet)
     return flushed;
 }
 
-/* Wholly in the base; if not, on its way there. */
+/* Is all of the tablet in the base?  If not, it is flushed soon. */
 static bool bring_to_base(struct store_tablet *tablet)
 {
     bool flushed = store_tablet_is_flushed(tablet);
@@ -112,7 +112,7 @@ static bool bring_to_base(struct store_tablet *tablet)
     return flushed && !atomic_load(&tablet->erase.told);
 }
 
-/* Up to its barrier, and nothing else. */
+/* Commit the tablet up to its barrier, drop what lies behind it, and bring it to the base. */
 static enum status bring_to(struct store_tablet *tablet, uint64_t sequence)
 {
     if (sequence < store_tablet_committed(tablet)) {

@@ -40,7 +40,7 @@ enum status store_relearn_find(struct store *store, struct error *ret_error)
 
 /* --- may it be cut? ------------------------------------------------------------------------------- */
 
-/* The only copy there is, as far as it knows. */
+/* Do these members name this store's copy alone? */
 static bool is_lone(const struct store *store, const struct replica_configuration *members)
 {
     return members->member_count == 1 && members->members[0].store == store->identity.store_number;

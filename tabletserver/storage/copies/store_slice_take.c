@@ -165,7 +165,7 @@ static enum status take_rows(struct store_tablet *tablet, struct store_lesson *l
     return reserve(tablet, slice);
 }
 
-/* Who counts must not lose what it has. */
+/* Only a copy that does not count may be taught: what it has is dropped for that. */
 static bool may_learn(const struct store_tablet *tablet)
 {
     const struct replica_configuration *members = &tablet->configuration.members;

@@ -116,7 +116,7 @@ static enum status inherit(struct store_tablet *parent, struct store_tablet *chi
     return STATUS_OK;
 }
 
-/* What needs none. */
+/* What the child takes over from its parent without needing memory, so that it cannot fail. */
 static void begin_child(struct store_tablet *parent, struct store_tablet *child)
 {
     atomic_store(&child->prepared, parent->split.sequence);
