@@ -13,7 +13,7 @@
 #define ARENA_BLOCK_BYTES 512
 #define ADDRESS_BYTES_MAX 256
 
-/* What one of them said. */
+/* What one address has answered. */
 struct found {
     char address[ADDRESS_BYTES_MAX];
     enum status status;

@@ -177,7 +177,7 @@ static void keep_chunk(struct plain_scan *scan,
     tell_and_unlock(scan);
 }
 
-/* What came without rows costs the caller nothing. */
+/* A message without rows: the caller has nothing to take, so its bytes are granted again at once. */
 static void count_empty(struct plain_scan *scan,
                         const struct link_event *event,
                         const struct scan_response *response)

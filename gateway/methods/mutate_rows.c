@@ -49,7 +49,7 @@ static void fail(struct mutating *mutating, enum edubba_code code, const char *t
     rpc_fail(call, code, "%s", text);
 }
 
-/* Also when a message was sent: then on the next one. */
+/* Send the next message of the answer.  Called again each time that one was sent. */
 static void tell(void *context)
 {
     struct mutating *mutating = context;

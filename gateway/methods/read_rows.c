@@ -27,7 +27,7 @@ static void watch(struct read_stream *stream)
     }
 }
 
-/* As stream->error says when it cannot be. */
+/* Open the scan; if it cannot be opened, stream->error says why. */
 static void open_scan(struct read_stream *stream)
 {
     const Request *request = stream->request;

@@ -34,7 +34,7 @@ static void fail(struct sampling *sampling, enum edubba_code code, const char *t
     rpc_fail(sampling->on.call, code, "%s", text);
 }
 
-/* Also when a sample was sent: then on the next one. */
+/* Send the next sample.  Called again each time that one was sent. */
 static void tell(void *context)
 {
     struct sampling *sampling = context;

@@ -319,7 +319,7 @@ static void finish_split(struct store_tablet *tablet)
                               tablet->split.children[1]);
 }
 
-/* Those that are dropped or converted nobody hears of. */
+/* Does the caller hear of the tablet?  Not when it is being dropped, or its children serve. */
 static bool is_there(const struct store_tablet *tablet)
 {
     enum store_tablet_state state = atomic_load(&tablet->state);
@@ -349,7 +349,7 @@ static bool commit_alone(struct store_tablet *tablet)
     return done && advanced;
 }
 
-/* Who has others tells what is synced, and commits by word. */
+/* A tablet with other members: say what is synced here; what is committed will be told (store_tablet_commit()). */
 static bool tell_synced(struct store_tablet *tablet, uint64_t sequence)
 {
     struct store *store = tablet->store;
