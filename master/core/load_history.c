@@ -36,7 +36,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void add_figures(struct load_figures *sum, const struct load_figures *added)
+void load_figures_add(struct load_figures *sum, const struct load_figures *added)
 {
     sum->reads += added->reads;
     sum->read_rows += added->read_rows;
@@ -294,7 +294,7 @@ bool load_history_take(struct load_history *history,
             entry = follow(history, server, load->tablet, find, context);
         }
         if (entry != NULL) {
-            add_figures(&entry->hot.figures, &load->figures);
+            load_figures_add(&entry->hot.figures, &load->figures);
         }
     }
     return true;
