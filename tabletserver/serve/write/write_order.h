@@ -54,7 +54,7 @@ struct tablet_order {
     bool blocked;                /* a barrier waits or is on its way */
     bool dropping;
     /* The version of which the master knew when it said so (host_may_remove()). */
-    uint64_t drop_configuration;
+    uint64_t drop_version;
     uint32_t locks;        /* rows locked */
     struct gather *gather; /* NULL: nothing gathered */
     struct tablet_order *dirty_next;
@@ -122,11 +122,9 @@ void write_order_answer(struct write_order *order);
 void write_order_split(struct write_order *order,
                        struct store_tablet *tablet,
                        struct store_command *command);
-/* configuration as host_may_remove(): passed over where it may not go, or may not any more once no row is
+/* version as host_may_remove(): passed over where it may not go, or may not any more once no row is
  * locked.  Whoever wants it gone asks again. */
-void write_order_drop(struct write_order *order,
-                      struct store_tablet *tablet,
-                      uint64_t configuration);
+void write_order_drop(struct write_order *order, struct store_tablet *tablet, uint64_t version);
 
 /* Something of who serves the tablet has changed in the midst of a round. */
 void write_order_look_again(struct store_tablet *tablet);
