@@ -140,7 +140,7 @@ static struct bytes next_start(struct collection *collection)
     return bytes_of(start, last.size_bytes + 1);
 }
 
-/* One answer; *ret_more: others follow. */
+/* Ask for one page of documents.  *ret_more: others follow. */
 static enum status fetch_page(struct edubba_client *client,
                               const struct list_documents_request *request,
                               struct collection *collection,

@@ -13,8 +13,8 @@ struct listed_tablet {
 
 struct tablet_list {
     struct arena arena; /* of all that is in it */
-    struct listed_tablet
-        *tablets; /* ascending, from the one that holds the first row asked for on */
+    /* In order of their ranges; the first is the one that holds the first row asked for. */
+    struct listed_tablet *tablets;
     size_t count;
 };
 

@@ -60,7 +60,7 @@ struct listing {
     bool knows_servers;
 };
 
-/* Where that server is; its number, if it has gone since. */
+/* Print the server's address, or its number if it has gone since. */
 static void print_server(struct session *session, struct listing *listing, uint64_t number)
 {
     if (!listing->knows_servers) {

@@ -69,7 +69,7 @@ void print_quoted(FILE *out, struct edubba_bytes bytes)
 
 /* --- JSON --------------------------------------------------------------------------------------- */
 
-/* Of those beyond 16 bits two halves. */
+/* As \uNNNN; a character beyond 16 bits as two of them. */
 static void print_json_escaped(FILE *out, uint32_t character)
 {
     if (character > 0xffff) {

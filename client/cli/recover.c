@@ -162,7 +162,7 @@ static bool is_number(const char *word, uint64_t *ret_number)
     return word[0] >= '0' && word[0] <= '9' && *end == '\0' && *ret_number != 0;
 }
 
-/* -1: it makes sense. */
+/* What is ordered, from the command line.  Returns an exit code, or -1: the order makes sense. */
 static int read_order(struct session *session, struct recover_order *ret_order)
 {
     struct recover_order order = {.table = ""};

@@ -173,9 +173,10 @@ struct edubba_event {
     int64_t time_us;
     int64_t ended_us; /* 0 = it is under way */
     const char *kind; /* "split", "merge", "lead" (another replica leads), "move", "refuse" */
-    const char *
-        reason; /* "hot", "far_over", "ahead", "size", "cold", "imbalance"; of a refusal "popular_key",
-                             "monotonic", "too_few", "cooling_down", "too_wide", "alone"; or another */
+    /* "hot", "far_over", "ahead", "size", "cold", "imbalance"; of a refusal "popular_key",
+     * "monotonic", "too_few", "cooling_down", "too_wide", "alone"; or another one of a newer
+     * master. */
+    const char *reason;
     /* "under_way", "done", "given_up", "unknown" (its master is gone); of a refusal "refused" */
     const char *outcome;
     const char *text; /* a sentence, with its numbers */

@@ -135,7 +135,7 @@ static enum edubba_code try_scan(const struct load_client *client,
     return code;
 }
 
-/* By each way but scans. */
+/* Send one operation by each kind of connection that the load will use, but for scans'. */
 static void submit_ways(struct server *server,
                         const struct load_client *client,
                         const struct ways *ways,

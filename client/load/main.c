@@ -48,7 +48,7 @@ static int unknown_workload(const char *name)
 
 /* --- sub-commands ----------------------------------------------------------------------------- */
 
-/* What was asked for stands on stdout, or did not get there. */
+/* The exit code of what was only to be printed: did all of it get to stdout? */
 static int printed(void)
 {
     return fflush(stdout) == 0 && ferror(stdout) == 0 ? EXIT_CODE_OK

@@ -36,7 +36,7 @@ static bool is_ours(const struct edubba_schema *schema)
     return data && sum && schema->family_count == 2;
 }
 
-/* EDUBBA_OK: it is there, and ours. */
+/* Is the table there, and one that edubba-load has made? */
 static enum edubba_code check_table(struct edubba_client *client,
                                     const char *name,
                                     struct edubba_error *error)

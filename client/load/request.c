@@ -81,7 +81,7 @@ static void keep_first(struct load_run *run,
     pthread_mutex_unlock(&run->lock);
 }
 
-/* changes: of what may have changed something. */
+/* changes: the request may have changed something, so where its outcome is unknown that is counted, too. */
 static void count_error(struct load_slot *slot,
                         enum edubba_code code,
                         const char *text,

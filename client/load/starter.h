@@ -26,8 +26,8 @@
 struct load_starter {
     struct load_run *run;
     struct load_schedule schedule;
-    struct load_client
-        *first; /* clients with a free slot take turns: each connection has its part */
+    /* Clients with a free slot, which take turns, so that each connection has its part. */
+    struct load_client *first;
     struct load_client *last;
     uint64_t slot_count;
     uint64_t parked;

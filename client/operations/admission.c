@@ -8,7 +8,7 @@ static bool there_is_room(const struct edubba_client *client)
            client->in_flight_bytes < client->in_flight_bytes_max;
 }
 
-/* With the lock. */
+/* With client->lock held. */
 static void wait_for_room(struct edubba_client *client)
 {
     if (client_thread_gathers() && !there_is_room(client)) {

@@ -186,7 +186,7 @@ static void answer_row(struct bundle_part *part,
 
 static void settle(struct bundle_part *part);
 
-/* What is left of it looks for another way, row by row. */
+/* What is left of the part is sent row by row, each as a submission of its own. */
 static void send_alone(struct bundle_part *part, struct bytes text)
 {
     struct bundle *bundle = part->bundle;

@@ -13,7 +13,7 @@
 #define ARENA_BLOCK_BYTES 512
 #define ADDRESS_BYTES_MAX 256
 
-/* What one of them said. */
+/* What one address has answered. */
 struct found {
     char address[ADDRESS_BYTES_MAX];
     enum status status;
@@ -158,7 +158,8 @@ static void note_servers(struct search *search, const struct servers_response *r
     }
 }
 
-/* Where that fails what is silent stays silent. */
+/* Ask the active master which tablet servers there are: a silent address that is one of theirs is no master.
+ * Where that fails it is told as a silent one. */
 static void ask_for_servers(struct edubba_client *client,
                             struct search *search,
                             const struct found *active)

@@ -37,7 +37,7 @@ static void arm(struct request *request, int64_t due_ns)
     loop_set_timer(&request->client->loop, &request->timer, due_ns);
 }
 
-/* Nobody listens anywhere, and that for long enough. */
+/* Has no address taken a connection for as long as the caller waits for that (unreachable_ms)? */
 static bool is_hopeless(const struct request *request)
 {
     int64_t waited_ns = request->client->loop.now_ns - request->started_ns;

@@ -177,7 +177,7 @@ static void keep_chunk(struct plain_scan *scan,
     tell_and_unlock(scan);
 }
 
-/* What came without rows costs the caller nothing. */
+/* A message without rows: the caller has nothing to take, so its bytes are granted again at once. */
 static void count_empty(struct plain_scan *scan,
                         const struct link_event *event,
                         const struct scan_response *response)
@@ -250,7 +250,7 @@ static bool on_rows(struct plain_scan *scan, struct link_event *event, struct by
     return kept;
 }
 
-/* Without memory the text has to do. */
+/* The refusal may say which row could not be read: keep that.  Without memory only its text is told. */
 static void keep_failed_row(struct plain_scan *scan, struct bytes body)
 {
     struct scan_response response = {0};
@@ -425,7 +425,7 @@ static void on_located(struct edubba_client *client,
     }
 }
 
-/* The next tablet. */
+/* Go on with the tablet that has the next row that is left. */
 static void go_on(struct plain_scan *scan)
 {
     scan_plan_next_row(&scan->plan, &scan->row);

@@ -29,7 +29,7 @@ void http_guests_serve(struct http_guests *guests, struct http_guest *guest)
     }
 }
 
-/* It is out of the list: the next one's turn is another's. */
+/* Close the guest's connection, and take it out of the list, so that the next who has to go is another one. */
 static void turn_out(struct http_guests *guests, struct http_guest *guest)
 {
     http_guests_serve(guests, guest);

@@ -68,8 +68,9 @@ struct filter {
     struct filter_bound end;
     bool has_true; /* CONDITION */
     bool has_false;
-    const struct filter
-        *children; /* CHAIN, INTERLEAVE: child_count; CONDITION: 3, absent ones unused */
+    /* CHAIN, INTERLEAVE: child_count of them.  CONDITION: always 3, of which absent ones are not
+     * used. */
+    const struct filter *children;
     size_t child_count;
 };
 

@@ -19,8 +19,9 @@ enum {
 struct check {
     const struct table *table;
     struct filter_facts facts;
-    size_t
-        bytes; /* a lower bound of the filter's size, so that nothing much larger is walked through */
+    /* A lower bound of the filter's size: one that is much too large is refused before all of it
+     * has been walked through. */
+    size_t bytes;
     struct error *error;
 };
 

@@ -194,7 +194,7 @@ static bool names_columns(const struct column_box *box)
     return box->qualifiers.bounded || box->qualifiers.first.size_bytes > 0;
 }
 
-/* box, once for each of the families. */
+/* Add the box to what is to be read, cut to each of the families. */
 static void add_intervals(struct filter_program *program,
                           const struct column_box *box,
                           const struct families *families)

@@ -13,7 +13,7 @@
 #include "common/model/filter_compiler.h"
 #include "common/model/filter_run.h"
 
-/* What the nodes passed so far can do without. */
+/* On the way through the filter's nodes: which cells those that were passed so far need not be shown. */
 struct way {
     enum cell_demand demand;
     bool counts; /* a counter over the row has been passed */

@@ -15,7 +15,7 @@ static size_t field_size(size_t content_bytes)
     return NARROW_TAG_BYTES + varint_size(content_bytes) + content_bytes;
 }
 
-/* Of a number that is not written where it is 0. */
+/* What a number takes in the encoding: nothing where it is 0, for then it is left out. */
 static size_t number_size(int64_t number)
 {
     return number == 0 ? 0 : NARROW_TAG_BYTES + varint_size((uint64_t)number);

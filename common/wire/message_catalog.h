@@ -25,9 +25,9 @@ struct locate_response {
     struct table table;               /* schema as known */
     const struct location *locations; /* ascending by range */
     size_t location_count;
-    const struct located_replicas
-        *replicas; /* of each location; or none, where nobody has asked, or
-                                                a tablet server answers, who does not know */
+    /* One for each location; none where nobody has asked for them, or a tablet server answers,
+     * which does not know them. */
+    const struct located_replicas *replicas;
     size_t replicas_count;
 };
 

@@ -38,9 +38,9 @@ struct event {
     int64_t time_us;  /* wall clock of the master */
     int64_t ended_us; /* 0 = under way */
     struct bytes kind; /* split, merge, lead, move, refuse */
-    struct bytes
-        reason; /* hot, far_over, ahead, size, cold, imbalance; popular_key, monotonic, too_few,
-                               cooling_down, too_wide, alone */
+    /* hot, far_over, ahead, size, cold, imbalance; of a refusal popular_key, monotonic, too_few,
+     * cooling_down, too_wide, alone. */
+    struct bytes reason;
     struct bytes outcome; /* under_way, done, given_up, unknown; of a refusal: refused */
     struct bytes text;    /* a sentence, with its numbers */
     struct bytes why;     /* given_up: what was in the way; unknown: why */

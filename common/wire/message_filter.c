@@ -190,7 +190,7 @@ static void read_condition(struct wire_reader *reader,
     filter->child_count = 3;
 }
 
-/* What belongs to the kind, which is read. */
+/* Read the fields that a filter of this kind has; the kind itself was read. */
 static void read_filter_fields(struct wire_reader *reader,
                                struct wire_array *fields,
                                int depth,

@@ -65,7 +65,7 @@ size_t operation_encode(const struct operation *operation, struct buffer *out)
     return key_begin - begin; /* without memory it means nothing */
 }
 
-/* Of a number that is not negative, by its first byte. */
+/* How many bytes a packed number takes that is not negative, by its first byte. */
 static size_t number_bytes(uint8_t first)
 {
     return first >= NUMBER_8_BITS && first <= NUMBER_64_BITS
@@ -104,7 +104,7 @@ void operations_request_encode(const struct operations_request *request, struct 
     }
 }
 
-/* What belongs to the kind, which is read. */
+/* Read the fields that an operation of this kind has; the kind itself was read. */
 static void read_operation_fields(struct wire_reader *reader,
                                   struct wire_array *parts,
                                   struct operation *operation)

@@ -83,11 +83,12 @@ struct proposed {
     enum proposed_outcome outcome;
     uint64_t tablet;
     struct replica_configuration configuration; /* CONFIGURATION */
-    uint64_t
-        right_version; /* CONFIGURATION, of a MERGE: the right neighbour's; UINT64_MAX = it is gone */
-    uint64_t left;     /* SPLIT */
-    uint64_t right;    /* SPLIT */
-    uint64_t merged;   /* MERGED */
+    /* CONFIGURATION, as the answer to a proposed MERGE: the right neighbour's version; UINT64_MAX =
+     * it is gone. */
+    uint64_t right_version;
+    uint64_t left;   /* SPLIT */
+    uint64_t right;  /* SPLIT */
+    uint64_t merged; /* MERGED */
 };
 
 /* Sent when the coordinator has acknowledged all that it says. */

@@ -142,8 +142,8 @@ struct operation_result {
 };
 
 struct operations_response {
-    const struct operation_result
-        *results; /* any order; every index exactly once over the stream */
+    /* In any order; over all messages of the stream every index comes exactly once. */
+    const struct operation_result *results;
     size_t result_count;
 };
 

@@ -59,9 +59,10 @@ struct assigned_tablet {
     struct replica_configuration configuration; /* version 0 when removed */
     struct goal goal;                           /* told to members and to those who should be */
     uint64_t absorbed; /* it came from merging this one into parent; 0 = none */
-    bool
-        recovered; /* that configuration was chosen by hand: what its member has is what there is */
-    bool hurried;  /* somebody waits for its goal: who has to be taught is taught quickly */
+    /* A person has chosen this configuration after a loss: what its one member has is what the
+     * tablet is. */
+    bool recovered;
+    bool hurried; /* somebody waits for its goal: who has to be taught is taught quickly */
 };
 
 /* Where a server is to be found by the others. */
@@ -84,8 +85,9 @@ struct sync_response {
     uint32_t interval_ms;                 /* sync again after */
     const struct server_address *servers; /* those that are new or changed */
     size_t server_count;
-    uint64_t
-        newest_version; /* of the catalog now, whatever this response tells; 0 = an older master */
+    /* Of the catalog now, which may be more than this response tells of; 0 = an older master, which
+     * does not say. */
+    uint64_t newest_version;
     uint64_t predecessor; /* generation of the one that it was ordered to succeed; 0 = none */
 };
 

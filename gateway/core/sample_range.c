@@ -12,7 +12,7 @@ static bool is_before(struct edubba_bytes sample, struct edubba_bytes bound)
     return bytes_compare(bytes_of(sample.data, sample.size), bytes_of(bound.data, bound.size)) < 0;
 }
 
-/* Not inside of what begins at start: at it, or before. */
+/* Does the sample lie at start, or before it, so that it cuts nothing of the range that begins there? */
 static bool is_outside(struct edubba_bytes sample, struct edubba_bytes start)
 {
     return start.size > 0 && sample.size > 0 && !is_before(start, sample);

@@ -170,7 +170,7 @@ static bool is_tls_refused(const struct config_reading *reading)
            config_is_refused(reading, "tls.client_ca");
 }
 
-/* Before anything is waited for. */
+/* What is wrong with TLS is told at the start, before the gateway waits for its cluster. */
 static void check_tls(const struct gateway_settings *settings, struct config_reading *reading)
 {
     config_refuse_unreadable(reading, "tls.certificate", settings->tls_certificate);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/json_text.h"
 #include "gateway/methods/method_list.h"
 
 static const char *state_text(const struct service *service)
@@ -33,19 +34,11 @@ static void on_health(void *context, const char *path, struct http_response *res
                              : "draining: no new calls are taken");
 }
 
-/* What is not printable ASCII goes as \u00NN. */
 static void append_member(struct buffer *out, const char *name, const char *value)
 {
-    buffer_append_format(out, "\"%s\":\"", name);
-    for (const char *at = value; *at != '\0'; at++) {
-        uint8_t byte = (uint8_t)*at;
-        if (byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\') {
-            buffer_append_format(out, "\\u%04x", byte);
-        } else {
-            buffer_append_u8(out, byte);
-        }
-    }
-    buffer_append_format(out, "\",");
+    buffer_append_format(out, "\"%s\":", name);
+    json_text(out, bytes_of_text(value));
+    buffer_append_u8(out, ',');
 }
 
 static void on_status(void *context, const char *path, struct http_response *response)

@@ -279,43 +279,10 @@ static enum edubba_code check_unused(struct admin_call *call, const struct resou
     return code;
 }
 
-/* Over the instance as it is now.  Errors: EDUBBA_ABORTED (it has changed meanwhile). */
-static enum edubba_code try_delete(struct admin_call *call, const struct resource_name *name)
-{
-    struct record_change change = {.name = *name};
-    struct record instance = {NULL, 0};
-    struct record record = {NULL, 0};
-    enum edubba_code code = instances_get(call, name, &instance);
-    if (code == EDUBBA_OK) {
-        code = record_get(call, name, &record);
-        change.expected = record.version;
-    }
-    if (code == EDUBBA_OK) {
-        code = check_unused(call, name);
-    }
-    return code == EDUBBA_OK ? instances_put_children(call, &instance, &change, 1, NULL) : code;
-}
-
 static enum edubba_code delete_cluster(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
     const DeleteClusterRequest *request = (const DeleteClusterRequest *)call->request;
-    struct resource_name name;
-    Google__Protobuf__Empty *empty = arena_allocate(call->arena, sizeof *empty);
-    enum edubba_code code = record_name(call, request->name, RESOURCE_CLUSTER, &name);
-
-    if (empty == NULL) {
-        return admin_call_no_memory(call);
-    }
-    google__protobuf__empty__init(empty);
-    bool again = code == EDUBBA_OK;
-    for (int i = 0; i < RECORD_ATTEMPTS && again; i++) {
-        code = try_delete(call, &name);
-        again = code == EDUBBA_ABORTED;
-    }
-    if (code == EDUBBA_OK) {
-        *ret_answer = &empty->base;
-    }
-    return code;
+    return instances_delete_child(call, request->name, RESOURCE_CLUSTER, check_unused, ret_answer);
 }
 
 void instance_admin_delete_cluster(void *context,

@@ -84,7 +84,7 @@ struct default_profile {
     StandardIsolation isolation;
 };
 
-/* To the one cluster, or to any of several. */
+/* The app profile "default" routes to the one cluster, or to any of several. */
 static enum edubba_code make_default_profile(struct admin_call *call,
                                              const struct resource_name *instance,
                                              const struct instance_parts *parts,

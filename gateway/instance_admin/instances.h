@@ -90,6 +90,18 @@ enum edubba_code instances_put_children(struct admin_call *call,
  * Errors: EDUBBA_NOT_FOUND. */
 enum edubba_code instances_delete(struct admin_call *call, const struct resource_name *name);
 
+/*
+ * The whole of DeleteCluster and DeleteAppProfile: what is named is deleted, over the instance as it is then, and
+ * tried again while that changes.  may_delete, asked each time, says by its error why it must stay; NULL: it never
+ * must.  Errors: EDUBBA_NOT_FOUND, those of may_delete, EDUBBA_ABORTED.
+ */
+enum edubba_code instances_delete_child(
+    struct admin_call *call,
+    const char *name,
+    enum resource_kind kind,
+    enum edubba_code (*may_delete)(struct admin_call *call, const struct resource_name *name),
+    const ProtobufCMessage **ret_answer);
+
 /* The instance that something is in. */
 struct resource_name instances_of(const struct resource_name *name);
 

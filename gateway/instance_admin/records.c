@@ -11,7 +11,7 @@
 
 _Static_assert(RECORD_CHANGES_MAX <= EDUBBA_DOCUMENTS_PER_PUT_MAX, "changes go in one put");
 
-/* How a kind is kept. */
+/* How resources of one kind are named, and which message they are. */
 struct kind {
     const char *collection; /* in names of the API */
     const ProtobufCMessageDescriptor *descriptor;

@@ -49,7 +49,7 @@ static void fail(struct mutating *mutating, enum edubba_code code, const char *t
     rpc_fail(call, code, "%s", text);
 }
 
-/* Also when a message was sent: then on the next one. */
+/* Send the next message of the answer.  Called again each time that one was sent. */
 static void tell(void *context)
 {
     struct mutating *mutating = context;
@@ -132,7 +132,7 @@ static void on_completion(void *context, const struct edubba_rows_result *result
 
 /* --- families --------------------------------------------------------------------------------- */
 
-/* Where the worst is. */
+/* The worst verdict on a family, and which mutation of which entry names that family. */
 struct finding {
     enum family_verdict verdict;
     size_t entry;
@@ -293,7 +293,7 @@ static bool submit(struct mutating *mutating,
                               ret_refusal) == EDUBBA_OK;
 }
 
-/* Also the second time. */
+/* May run twice: again with the table opened anew, where a server did not know it (table_call.h). */
 static void run(struct table_call *on)
 {
     struct mutating *mutating = (struct mutating *)on;

@@ -18,7 +18,7 @@
 
 typedef Google__Bigtable__V2__ReadRowsRequest Request;
 
-/* Also the second time. */
+/* Once, though the call may run twice (table_call.h). */
 static void watch(struct read_stream *stream)
 {
     if (!stream->is_watched) {
@@ -27,7 +27,7 @@ static void watch(struct read_stream *stream)
     }
 }
 
-/* As stream->error says when it cannot be. */
+/* Open the scan; if it cannot be opened, stream->error says why. */
 static void open_scan(struct read_stream *stream)
 {
     const Request *request = stream->request;
@@ -119,7 +119,7 @@ static void read_one(struct read_stream *stream)
     read_stream_drive(stream);
 }
 
-/* Operations have no statistics. */
+/* Can it be read by an operation instead of a scan?  (Those come without statistics.) */
 static bool is_one_row(const Request *request)
 {
     return request->rows != NULL && request->rows->n_row_keys == 1 &&

@@ -34,7 +34,7 @@ static void fail(struct sampling *sampling, enum edubba_code code, const char *t
     rpc_fail(sampling->on.call, code, "%s", text);
 }
 
-/* Also when a sample was sent: then on the next one. */
+/* Send the next sample.  Called again each time that one was sent. */
 static void tell(void *context)
 {
     struct sampling *sampling = context;
@@ -79,7 +79,7 @@ static void sample(struct waiting *waiting)
     tell(sampling);
 }
 
-/* It waits for servers. */
+/* Sampling waits for tablet servers: on a thread that may. */
 static void run(struct table_call *on)
 {
     on->waiting.run = sample;

@@ -99,7 +99,7 @@ static enum edubba_code open_anew(void *context, const char *name, struct edubba
     return code;
 }
 
-/* Unless it has been opened meanwhile. */
+/* Open the table, unless another call has done so meanwhile. */
 static enum edubba_code open_table(void *context, const char *name, struct edubba_error *error)
 {
     const struct gateway *gateway = context;

@@ -89,7 +89,7 @@ grpc_server *rpc_options_make_server(const struct rpc_settings *settings)
 
 /* --- TLS ------------------------------------------------------------------------------------- */
 
-/* As a text. */
+/* Read a PEM file, and end it with a NUL. */
 static enum status read_pem(const char *path, struct buffer *out, struct error *ret_error)
 {
     enum status status = file_read_whole(path, RPC_PEM_BYTES_MAX, out, ret_error);

@@ -10,23 +10,6 @@ static bool is_printable(uint8_t byte)
     return byte >= 0x20 && byte < 0x7f;
 }
 
-void json_text(struct buffer *out, struct bytes text)
-{
-    buffer_append_u8(out, '"');
-    for (size_t i = 0; i < text.size_bytes; i++) {
-        uint8_t byte = text.data[i];
-        if (byte == '"' || byte == '\\') {
-            buffer_append_u8(out, '\\');
-            buffer_append_u8(out, byte);
-        } else if (is_printable(byte)) {
-            buffer_append_u8(out, byte);
-        } else {
-            buffer_append_format(out, "\\u%04x", byte);
-        }
-    }
-    buffer_append_u8(out, '"');
-}
-
 void json_key(struct buffer *out, struct bytes key)
 {
     buffer_append_u8(out, '"');

@@ -1,5 +1,5 @@
 /*
- * JSON of the console's API: how names, keys and numbers are written.
+ * JSON of the console's API: how keys and numbers are written.  (Names: json_text.h.)
  *
  * Row keys may be any bytes.  They are written as text in which a backslash is two of them, and a byte that
  * is not printable ASCII is \xNN; the API takes keys in the same form.
@@ -10,9 +10,7 @@
 #define MASTER_CONSOLE_CONSOLE_JSON_H
 
 #include "common/base/buffer.h"
-
-/* A string: of bytes that are not printable ASCII each is \u00NN. */
-void json_text(struct buffer *out, struct bytes text);
+#include "common/base/json_text.h"
 
 /* A row key, in the form above. */
 void json_key(struct buffer *out, struct bytes key);

@@ -50,9 +50,9 @@ struct etcd_settings; /* etcd_client.h */
 struct coordinator_etcd_options {
     const struct etcd_settings *settings; /* borrowed until close */
     uint64_t cluster;
-    uint64_t
-        generation;    /* for a new catalog: random, not 0.  0 = it is not to be made or looked at:
-                            for an import */
+    /* Of a catalog that is made anew: random, not 0.  0 = none is made and none is looked at, as an
+     * import does both itself. */
+    uint64_t generation;
     uint64_t reign;    /* the leadership under which everything is written (election.h) */
     uint32_t endpoint; /* of the settings', where to begin (etcd_client.h) */
 };

@@ -77,7 +77,7 @@ static void encode_step(struct etcd_journal *journal,
         question);
 }
 
-/* Those that stage leave the mark where it is. */
+/* Does the step move the mark?  Those that only stage pieces do not. */
 static bool moves(const struct etcd_journal *journal, const struct etcd_mark *next)
 {
     return memcmp(next, &journal->mark, sizeof *next) != 0;
@@ -111,7 +111,7 @@ static enum status settle(struct etcd_journal *journal,
                      journal->keys->mark);
 }
 
-/* What has been gathered, and the mark moved on to *next. */
+/* One transaction of etcd: all that has been gathered, and the mark moved on to *next. */
 static enum status step(struct etcd_journal *journal,
                         const struct etcd_mark *next,
                         struct error *ret_error)

@@ -247,7 +247,7 @@ static bool put_tablet(struct catalog *catalog,
     return true;
 }
 
-/* What is ordered already is under way. */
+/* Mark tablets about which an order is open: something is under way with them. */
 static void mark_ordered(struct catalog *catalog, bool ordered)
 {
     for (size_t i = 0; i < catalog->load_order_count; i++) {

@@ -128,7 +128,7 @@ struct table_entry *change_find_table(const struct catalog *catalog,
     return entry;
 }
 
-/* What will be said once every server knows. */
+/* Encode now what will be answered when every server knows of the change. */
 static void prepare_answer(struct open_request *request, const struct table_response *response)
 {
     request->answer = effects_begin_message();

@@ -123,7 +123,7 @@ static uint32_t count_moving(const struct server *server)
     return moving;
 }
 
-/* What cannot go need not be led from there. */
+/* A copy that cannot leave its server yet need not lead there: wish for another leader. */
 static void lead_from_elsewhere(struct goal_review *review, struct tablet *tablet, uint64_t store)
 {
     struct tablet_goal goal = tablet->record.goal;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/json_text.h"
 #include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 
@@ -106,24 +107,6 @@ void catalog_counts(const struct catalog *catalog, struct catalog_counts *ret_co
     *ret_counts = counts;
 }
 
-/* A JSON string; bytes that are not printable ASCII become \u00NN. */
-static void append_text(struct buffer *out, struct bytes text)
-{
-    buffer_append_u8(out, '"');
-    for (size_t i = 0; i < text.size_bytes; i++) {
-        uint8_t byte = text.data[i];
-        if (byte == '"' || byte == '\\') {
-            buffer_append_u8(out, '\\');
-            buffer_append_u8(out, byte);
-        } else if (byte < 0x20 || byte >= 0x7f) {
-            buffer_append_format(out, "\\u%04x", byte);
-        } else {
-            buffer_append_u8(out, byte);
-        }
-    }
-    buffer_append_u8(out, '"');
-}
-
 static void append_tables(const struct catalog *catalog, struct buffer *out)
 {
     for (size_t i = 0; i < catalog->table_count; i++) {
@@ -133,7 +116,7 @@ static void append_tables(const struct catalog *catalog, struct buffer *out)
         count_shown(entry, shown);
         buffer_append_format(out, "%s{\"number\":\"%llu\",\"name\":", i == 0 ? "" : ",",
                              (unsigned long long)table->number);
-        append_text(out, table->id);
+        json_text(out, table->id);
         buffer_append_format(
             out,
             ",\"version\":%llu,\"families\":%u,\"replicas\":%u,\"min_in_sync\":%u,"
@@ -155,7 +138,7 @@ static void append_stores(const struct catalog *catalog,
         const struct store *store = number_map_get(&catalog->stores, record->stores[i].number);
         buffer_append_format(out, "%s{\"number\":\"%llu\",\"folder\":", i == 0 ? "" : ",",
                              (unsigned long long)store->number);
-        append_text(out, record->stores[i].folder);
+        json_text(out, record->stores[i].folder);
         buffer_append_format(out,
                              ",\"condition\":%u,\"used_bytes\":%llu,\"free_bytes\":%llu,"
                              "\"tablets\":%u}",
@@ -176,11 +159,11 @@ static void append_servers(const struct catalog *catalog, struct buffer *out)
         buffer_append_format(out, "%s{\"number\":\"%llu\",\"address\":", first ? "" : ",",
                              (unsigned long long)server->number);
         first = false;
-        append_text(out, image->record.address);
+        json_text(out, image->record.address);
         buffer_append_format(out, ",\"http\":");
-        append_text(out, image->record.http_address);
+        json_text(out, image->record.http_address);
         buffer_append_format(out, ",\"zone\":");
-        append_text(out, image->record.zone);
+        json_text(out, image->record.zone);
         buffer_append_format(
             out,
             ",\"incarnation\":\"%llu\",\"alive\":%s,\"last_heard_us\":%lld,\"known_version\":%llu,"
@@ -213,7 +196,7 @@ void catalog_status_json(const struct catalog *catalog, const char *role, struct
     buffer_append_format(out, "]");
     if (counts.disputed) {
         buffer_append_format(out, ",\"disputed\":");
-        append_text(out, bytes_of_text(identity_dispute(catalog)));
+        json_text(out, bytes_of_text(identity_dispute(catalog)));
     }
     buffer_append_format(out, "}");
 }

@@ -111,7 +111,7 @@ static bool is_parent(const struct catalog *catalog,
         uint32_t at = replica_configuration_find(&record->configuration, held->store);
         if (state_copy_on(child, server->number) != NULL &&
             at < record->configuration.member_count &&
-            !recover_holds(server, record->number, held->store)) {
+            !copies_has(server, record->number, held->store)) {
             child->copies[at].report = report;
             found = true;
         }
@@ -146,8 +146,8 @@ static bool heir_may_do_without(const struct catalog *catalog,
                                 uint64_t store)
 {
     struct tablet *heir = number_map_get(&catalog->tablets, number);
-    return heir != NULL && (recover_holds(server, number, store) ? is_whole(catalog, heir)
-                                                                 : may_go(catalog, heir, store));
+    return heir != NULL && (copies_has(server, number, store) ? is_whole(catalog, heir)
+                                                              : may_go(catalog, heir, store));
 }
 
 /* Of a tablet that was split or merged: what came of it must all be so. */
@@ -351,7 +351,7 @@ void report_take(struct catalog *catalog, struct server *server, const struct sy
 
     server->stale_count = 0;
     if (sync->full) {
-        recover_take_report(server, sync);
+        copies_take_report(server, sync);
     }
     for (size_t i = 0; i < sync->held_count; i++) {
         const struct held_tablet *held = &sync->held[i];

@@ -78,27 +78,30 @@ struct copy {
 
 struct tablet {
     struct tablet_record record; /* range points into this allocation, goal.row to row */
-    uint8_t *row;                /* of a goal to split; owned; NULL = none */
+    uint8_t *row; /* owned: bytes of the goal's row, where a split is wished; else NULL */
     struct changed changed;
     struct copy copies[REPLICA_MEMBERS_MAX]; /* of the configuration's members, in their order */
     struct list_link unsettled;              /* catalog->unsettled: CREATING or SPLITTING */
-    struct list_link dirty;  /* catalog->dirty: what is held may not agree with the record */
-    struct list_link astray; /* catalog->astray: not at its goal */
-    struct tablet *twin;     /* another one that came of its parent; NULL = none (catalog_fate.c) */
-    uint64_t size_bytes;     /* as its primary last reported */
-    int64_t unsettled_ns;    /* since when CREATING or SPLITTING under this configuration */
-    uint64_t
-        made_in; /* while it is created: its server, which does not replicate, has made it in this store instead; 0 = none */
+    /* catalog->dirty: what servers hold of it may not agree with the record. */
+    struct list_link dirty;
+    struct list_link astray; /* catalog->astray: its members are not those of its goal yet */
+    /* The other one that came of the same parent; NULL = none (catalog_fate.c). */
+    struct tablet *twin;
+    uint64_t size_bytes;  /* as its primary last reported */
+    int64_t unsettled_ns; /* since when CREATING or SPLITTING under this configuration */
+    /* While it is being created: its server, which does not replicate, has made it in this store
+     * instead of the one that it was placed in; 0 = it has not. */
+    uint64_t made_in;
     int64_t led_ns;     /* when it was known last that somebody leads it, or might */
     int64_t members_ns; /* since when it has these members, as far as this process knows */
     uint64_t batch;     /* number of the transaction that staged it last */
     struct balance_tablet balance;
-    uint64_t reported_operations; /* by the report that told last where its load is */
-    uint64_t reported_ns;
-    int64_t busy_us; /* when its leader told last that it is busy */
-    bool ahead;      /* the split that is wished is one ahead of who appends */
-    bool ordered;    /* an order about it is open, as the running round sees it */
-    bool hurried;    /* a busy server waits for its goal, or it has become hot on its way */
+    uint64_t reported_operations; /* of the report that told last where in it the load is, */
+    uint64_t reported_ns;         /* and how long the time was that the report was about */
+    int64_t busy_us;              /* when its leader last told that it is busy */
+    bool ahead;   /* the split that is wished is one ahead of a writer that appends */
+    bool ordered; /* an order about it is open, as the running round sees it */
+    bool hurried; /* a busy server waits for its goal, or it has become hot on its way */
 };
 
 static inline bool state_is_there(const struct copy *copy)
@@ -151,22 +154,25 @@ struct server {
     bool alive;                 /* heard of within the timeout */
     int64_t heard_ns;
     int64_t heard_us;
-    uint64_t known_version;     /* of the catalog, in its last sync */
-    uint64_t map_page_version;  /* end of the last page of a whole map; 0 = none under way */
-    uint64_t map_start_version; /* catalog version when that map was begun */
-    uint32_t unopened_count;    /* stores that it could not open, as it said last */
-    bool replicates;            /* it said last that it proposes and looks at goals */
-    bool leaving;               /* it said last that its process is about to end */
-    struct list tablets;        /* that have a member here */
-    size_t tablet_count;        /* the same */
-    size_t leading_count;       /* of those, led from here; of these: */
-    size_t unsettled_count;     /* CREATING or SPLITTING */
-    size_t splitting_count;     /* children to come */
+    uint64_t known_version; /* of the catalog, in its last sync */
+    /* A server that knows nothing, or too little, is sent the whole map, page by page in order of versions: */
+    uint64_t map_page_version;  /* where the last page ended; 0 = no map is under way */
+    uint64_t map_start_version; /* the catalog's version when the first page was sent */
+    /* As it has said last: */
+    uint32_t unopened_count; /* stores that it could not open */
+    bool replicates;         /* it proposes, and looks at goals */
+    bool leaving;            /* its process is about to end */
+    struct list tablets;     /* that have a member here, */
+    size_t tablet_count;     /* and how many they are */
+    size_t leading_count;    /* of these, led from here */
+    size_t unsettled_count;  /* of those led from here, CREATING or SPLITTING */
+    size_t splitting_count;  /* of those led from here, SPLITTING: children that it has to make */
     struct balance_server balance;
     int64_t told_us;    /* when it reported its load last */
     double capacity_ns; /* of CPU time a second, as it said last; 0 = it has not */
-    double load_ns;     /* what it leads took of that, as the last round saw it */
-    uint32_t place;     /* in the running round's snapshot */
+    /* What the tablets that it leads took of that, in the last round of balancing. */
+    double load_ns;
+    uint32_t place; /* in the snapshot of the running round */
     struct parked_sync sync;
     struct replica_name {
         uint64_t tablet;
@@ -183,14 +189,14 @@ struct server {
     } * held; /* all that its last full report named; NULL: not kept, for want of memory */
     size_t held_count;
     size_t held_capacity;
-    bool held_in_order;       /* by tablet (catalog_recover.c) */
-    int64_t unknown_noted_ns; /* when what it holds and nobody knows was last noted */
+    bool held_in_order;       /* by tablet (catalog_copies.c) */
+    int64_t unknown_noted_ns; /* when it was last noted that it holds tablets which nobody knows */
 };
 
 struct store {
     struct list_link link; /* catalog->all_stores */
     uint64_t number;
-    struct server *owner;   /* committed; NULL = only seen so far */
+    struct server *owner;   /* whose record lists it; NULL = no record does, it was only seen */
     struct server *seen_on; /* who listed it in its last sync; NULL = nobody */
     uint32_t condition;
     uint64_t used_bytes;
@@ -198,8 +204,9 @@ struct store {
     int64_t heard_ns;      /* when it was last listed as not failed; or loaded */
     uint32_t tablet_count; /* tablets that have a member here */
     uint32_t wanted_count; /* tablets whose goal names it */
-    size_t candidate;      /* where it stands in the last plan_candidates() */
-    uint32_t lead_count;   /* of those, that it should lead, or may, as it does */
+    size_t candidate;      /* its place in what plan_candidates() gave last */
+    /* Of the wanted: that it should lead, or leads while the goal names nobody. */
+    uint32_t lead_count;
 };
 
 /* --- requests that wait ----------------------------------------------------------------------- */
@@ -224,7 +231,7 @@ struct open_request {
     uint64_t right;       /* CHILDREN */
     uint64_t version;     /* KNOWN */
     uint64_t parent;      /* CHILDREN: whose they are */
-    struct buffer answer; /* KNOWN, and of a document: encoded beforehand */
+    struct buffer answer; /* KNOWN, and documents: the answer, encoded when the change was staged */
     struct bytes body;    /* in this allocation */
 };
 
@@ -245,12 +252,13 @@ struct load_order {
     bool withdrawn; /* MERGE: it took too long, so the wish is taken back */
     uint64_t event; /* in the log; several cuts of a split share one */
     uint64_t table;
-    uint64_t
-        tablet; /* SPLIT: the one that holds the row is looked up, as cuts follow one another */
-    uint64_t right;
-    uint64_t from; /* servers */
+    /* Of a SPLIT it may be gone: cuts follow one another, so the tablet that holds the row is
+     * looked up. */
+    uint64_t tablet;
+    uint64_t right; /* MERGE: the other one */
+    uint64_t from;  /* LEAD, MOVE: servers */
     uint64_t to;
-    uint64_t store; /* on it, that the goal names for this */
+    uint64_t store; /* LEAD, MOVE: of server `to`, which the goal names to have this done */
     uint8_t *row;   /* owned */
     size_t row_bytes;
     int64_t decided_ns;
@@ -274,13 +282,15 @@ enum turn {
 struct catalog {
     struct catalog_settings settings;
     struct identity_record identity;
-    struct counters_record counters; /* committed; next numbers may be ahead after a failure */
+    /* Committed; after a failed commit its next numbers may be ahead. */
+    struct counters_record counters;
     bool has_identity;
     bool has_counters;
-    bool outdated;                     /* a store was told of a higher version: for good */
-    bool confirmed;                    /* a server was let in */
-    char dispute[ERROR_TEXT_SIZE_MAX]; /* why one was refused over who this catalog is; "" = none */
-    int64_t refusals_ns[CATALOG_REFUSALS]; /* when one was noted last, by server number */
+    /* Is this the catalog that servers know (catalog_identity.c)? */
+    bool outdated; /* a store was told of a higher version, so this is an old copy: true for good */
+    bool confirmed;                        /* some server was let in */
+    char dispute[ERROR_TEXT_SIZE_MAX];     /* why one was refused for it; "" = none was */
+    int64_t refusals_ns[CATALOG_REFUSALS]; /* by server number: when a refusal was last noted */
 
     struct number_map tables;  /* -> struct table_entry */
     struct number_map tablets; /* -> struct tablet */
@@ -299,13 +309,14 @@ struct catalog {
     struct event_log events;
     struct load_order load_orders[CATALOG_LOAD_ORDERS_MAX];
     size_t load_order_count;
-    int64_t load_orders_ns; /* when those that are not staged are tried again */
-    int64_t balance_ns;     /* when the next round is */
-    int64_t loaded_ns;      /* when a server last had anything to report */
+    int64_t load_orders_ns; /* when orders that could not be staged are tried again */
+    int64_t balance_ns;     /* when the next round of balancing is */
+    int64_t loaded_ns;      /* when some server last reported any load */
 
-    struct list changed;
-    int64_t led_looked_ns;  /* when all tablets were looked at last: are they led? */
-    uint64_t changed_floor; /* deltas are complete only from versions at or above it */
+    struct list changed; /* tablets, tables, and what is gone of both, in order of version */
+    /* Who knows a lower version needs the whole map: of what is gone some is forgotten. */
+    uint64_t changed_floor;
+    int64_t led_looked_ns; /* when catalog_look() last looked which tablets are led */
     size_t gone_tablet_count;
     struct number_map gone_tablets; /* -> struct gone: TABLET_GONE, as long as it is remembered */
     struct number_map origins;      /* number of a tablet that is gone -> what came of it */
@@ -317,10 +328,11 @@ struct catalog {
     bool servers_dirty;
     struct split_wish wishes[CATALOG_WISHES_MAX];
     size_t wish_count;
-    uint64_t reports;           /* full reports so far */
-    bool well;                  /* all tablets were, when the running step looked */
-    int64_t well_not_before_ns; /* some tablet was not well: looked at again then */
-    int64_t plan_not_before_ns; /* after a failed transaction */
+    uint64_t reports; /* full reports so far */
+    bool well; /* the running step has looked, and all tablets stand well (catalog_report.c) */
+    int64_t well_not_before_ns; /* some did not when it was looked last: not looked at before */
+    /* The planner's transaction has failed: nothing is planned before. */
+    int64_t plan_not_before_ns;
 
     struct list queue;     /* of struct open_request: WAITING_TURN */
     struct list proposals; /* the same, of PROPOSE alone */
@@ -328,9 +340,9 @@ struct catalog {
     struct list waiters;   /* durable already, waiting for servers */
     size_t request_count;
     struct transaction *pending; /* NULL = none */
-    uint64_t transactions;       /* so far: the number of the last one */
-    uint64_t batch;              /* number of the last one begun */
-    enum turn turn;              /* whose the last one was: the others go first */
+    uint64_t transactions;       /* number of the last one that was handed to the coordinator */
+    uint64_t batch;              /* number of the last one that was begun to be staged */
+    enum turn turn;              /* who began the last one: the others go first */
 
     int64_t now_ns; /* of the running step */
     int64_t now_us;
@@ -359,7 +371,8 @@ static inline bool state_leads_by_proposal(const struct catalog *catalog,
     return state_server(catalog, tablet_record_leader(&tablet->record).server)->replicates;
 }
 
-/* Can what is wished of it be done: are the numbers free, and the neighbours wished the same? */
+/* Could the split or merge that is wished still be done: are its numbers free, and is the same wished of the
+ * neighbour? */
 bool state_wish_is_sound(const struct catalog *catalog, const struct tablet *tablet);
 
 /* What is known of a tablet's number: PROPOSED_CONFIGURATION = the catalog has it.  ret_heirs: what
@@ -370,11 +383,11 @@ enum proposed_outcome state_fate(const struct catalog *catalog,
                                  struct tablet_heirs *ret_heirs);
 /* What came of the tablet with that number and is there: the first, the others are its twins.  NULL = nothing. */
 struct tablet *state_made_of(const struct catalog *catalog, uint64_t number);
-/* Of a tablet that is linked, or about to be unlinked: what it came of is known by it, or not any more.
- * Requires, to be noted: origins has room for two. */
+/* Note in catalog->origins that this tablet came of its parents, or forget it.  The first when it is linked
+ * (requires: room for two), the second when it is about to be unlinked. */
 void state_note_origin(struct catalog *catalog, struct tablet *tablet);
 void state_forget_origin(struct catalog *catalog, struct tablet *tablet);
-/* Abort unless the two hold of all tablets, and of those that are gone. */
+/* Abort unless origins say so of just those tablets that are there. */
 void state_check_origins(const struct catalog *catalog);
 
 /* --- making (volatile: no transaction is needed) ---------------------------------------------- */
@@ -408,7 +421,7 @@ enum status state_names_reserve(struct catalog *catalog);
 /* Requires: number maps, names and table have room; the tablet's servers and stores are there. */
 void state_link_table(struct catalog *catalog, struct table_entry *entry);
 void state_link_tablet(struct catalog *catalog, struct tablet *tablet);
-/* Out of every index but its table's array; then destroyed. */
+/* Take it out of every index but its table's array, and destroy it. */
 void state_unlink_tablet(struct catalog *catalog, struct tablet *tablet);
 void state_entry_remove(struct table_entry *entry, const struct tablet *tablet);
 void state_entry_insert(struct table_entry *entry, struct tablet *tablet);

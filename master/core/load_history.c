@@ -36,7 +36,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void add_figures(struct load_figures *sum, const struct load_figures *added)
+void load_figures_add(struct load_figures *sum, const struct load_figures *added)
 {
     sum->reads += added->reads;
     sum->read_rows += added->read_rows;
@@ -131,7 +131,7 @@ static void write_down(struct load_history *history, struct load_entry *entry)
 
 /* --- minutes ------------------------------------------------------------------------------------ */
 
-/* As it stands so far. */
+/* The minute that runs, as far as it has come. */
 static void tell_time(const struct load_server *server, struct hot_tablet *hot)
 {
     hot->start_us = server->start_us;
@@ -294,7 +294,7 @@ bool load_history_take(struct load_history *history,
             entry = follow(history, server, load->tablet, find, context);
         }
         if (entry != NULL) {
-            add_figures(&entry->hot.figures, &load->figures);
+            load_figures_add(&entry->hot.figures, &load->figures);
         }
     }
     return true;

@@ -72,6 +72,9 @@ struct load_source {
     int64_t now_us;
 };
 
+/* Add figures up; of the longest latencies the longer one counts. */
+void load_figures_add(struct load_figures *sum, const struct load_figures *added);
+
 void load_history_init(struct load_history *history);
 void load_history_deinit(struct load_history *history);
 

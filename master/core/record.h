@@ -73,9 +73,9 @@ struct counters_record {
     uint64_t table_next; /* numbers below it were given out, and never are again */
     uint64_t tablet_next;
     uint64_t version; /* of the catalog: of the last transaction */
-    uint64_t
-        tablet_first; /* what numbers below it were is not known: a lost catalog, or a version of
-                              before, may have given them */
+    /* Numbers below it may have been given out by a catalog that is lost, or by a version of the
+     * master that kept no such mark: what they stand for is not known. */
+    uint64_t tablet_first;
 };
 
 struct store_record {

@@ -240,7 +240,7 @@ static void take_goal(struct record_reader *reader, struct tablet_goal *goal)
     }
 }
 
-/* What follows the flags. */
+/* Layout 1: what follows the flags. */
 static void take_fields_1(struct record_reader *reader, struct tablet_record *record)
 {
     uint64_t version = record->configuration.version;

@@ -200,7 +200,8 @@ static void sum_up(struct heat_grid *grid)
     }
 }
 
-/* Of operations: what one cost, or took. */
+/* Of a metric that is a mean: divide sums by the operations that they are of, so that each cell says what one of
+ * them took. */
 static void divide_by_operations(struct heat_grid *grid)
 {
     double all = 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "master/core/load_history.h"
 
 #define SERVERS_MAX 4096
 #define NS_A_SECOND 1e9
@@ -170,18 +171,6 @@ static void take_detail(struct heat_live_tablet *tablet,
     }
 }
 
-static void add(struct load_figures *sum, const struct load_figures *added)
-{
-    sum->reads += added->reads;
-    sum->read_rows += added->read_rows;
-    sum->read_bytes += added->read_bytes;
-    sum->read_cpu_ns += added->read_cpu_ns;
-    sum->writes += added->writes;
-    sum->write_cells += added->write_cells;
-    sum->write_bytes += added->write_bytes;
-    sum->write_cpu_ns += added->write_cpu_ns;
-}
-
 /* Tablets that did nothing are not in the report: their rates fade all the same. */
 static void fade_others(struct heat_live_server *server, double seconds, int64_t now_us)
 {
@@ -205,7 +194,7 @@ void heat_live_take(struct heat_live *live, const struct located_report *report,
     for (size_t i = 0; i < report->load_count; i++) {
         const struct located_load *load = &report->loads[i];
         struct heat_live_tablet *tablet = tablet_make(live, load);
-        add(&sum, &load->figures);
+        load_figures_add(&sum, &load->figures);
         if (tablet != NULL) {
             blend_all(&tablet->rates, &load->figures, seconds, tablet->heard_us == 0);
             take_detail(tablet, &load->detail, seconds);

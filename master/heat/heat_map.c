@@ -181,7 +181,7 @@ static void take_points(struct heat_rows *rows,
     }
 }
 
-/* What no point says the place of is all over the tablet. */
+/* Add a tablet's load: at its points as far as they tell where it is, the rest evenly over the tablet. */
 static void take_load(struct heat_rows *rows, const struct located_load *load)
 {
     struct heat_values left = values_of(&load->figures);

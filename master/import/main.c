@@ -5,7 +5,7 @@
 
 #define CONFIG_ARENA_BYTES 16384
 
-/* What masters will be started with says where to bring it. */
+/* The configuration is the one that masters will be started with: it says to which etcd the catalog is brought. */
 static void check(void *context, struct config_reading *reading)
 {
     const struct master_settings *settings = context;

@@ -23,7 +23,7 @@ static uint32_t cpu_permille(const struct advice_tablet *tablet)
                            (double)tablet->capacity_ns);
 }
 
-/* Of the points together: what keys are parts of. */
+/* The load of all points together, of which frequent keys have parts. */
 static struct advice_rates detail_total(const struct load_detail *detail)
 {
     struct advice_rates total = {0, 0};
@@ -36,7 +36,7 @@ static struct advice_rates detail_total(const struct load_detail *detail)
 
 /* --- findings ----------------------------------------------------------------------------------- */
 
-/* What the keys do comes before what comes of it. */
+/* By share; but findings about keys come before those about what follows from keys. */
 static int by_weight(const void *a, const void *b)
 {
     const struct advice_finding *left = a;

@@ -57,8 +57,9 @@ struct advice_tablet {
     uint64_t capacity_ns;
     struct load_figures figures;
     struct load_detail detail;
-    uint64_t
-        quiet_ns; /* its server has told since, and not of this one: for how long; 0 = it is busy */
+    /* For how long its server has reported of other tablets and not of this one, which therefore
+     * had nothing to do; 0 = it is busy. */
+    uint64_t quiet_ns;
     bool inherited; /* figures and detail are a part of what was told of another one */
 };
 

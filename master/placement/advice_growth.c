@@ -14,7 +14,7 @@ static struct key_shape shape_of_end(const struct load_detail *detail)
     return key_shape_of(rows, count);
 }
 
-/* What makes of a point's writes so many a second. */
+/* The factor by which a point's writes become writes a second. */
 static double writes_scale(const struct advice_tablet *tablet)
 {
     double writes = 0;

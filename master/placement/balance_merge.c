@@ -33,7 +33,7 @@ static bool is_fit(const struct balance_work *work, const struct balance_tablet_
            !work->decided[tablet - work->snapshot->tablets] && has_rested(work, tablet->state);
 }
 
-/* Of the left one's server's time: both would be there. */
+/* How much both would take of the time of the left one's server, on which they would be. */
 static double share_of(const struct balance_work *work,
                        const struct balance_tablet_input *left,
                        const struct balance_tablet_input *right)

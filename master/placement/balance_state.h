@@ -25,36 +25,48 @@
 
 struct balance_settings {
     bool enabled;
-    uint32_t split_percent;      /* of its server's time: a tablet above it is split ... */
-    uint64_t split_rate;         /* or with more operations a second; 0 = whatever the rate */
-    int64_t split_after_ns;      /* ... when it has been for so long, */
-    int64_t split_after_far_ns;  /* when it is above far_times as much */
-    uint32_t far_times;          /* split_percent, split_rate: far above */
-    int64_t split_pause_ns;      /* one split of a tablet in this time, unless it is far above */
-    uint32_t pieces_max;         /* of one that is far above, up to BALANCE_PIECES_MAX */
-    uint32_t piece_percent;      /* of split_percent: how hot each of these should be */
-    uint32_t uneven_percent;     /* sides of a cut, at most: |left - right| of both */
-    uint32_t uneven_far_percent; /* of one that is far above: a worse cut is better than none */
-    uint32_t
-        crossing_percent;     /* of the operations, that touch both sides: no cut from so many on */
-    int64_t refusal_pause_ns; /* a refusal is said again, when there was another one since */
-    uint32_t observations_min;  /* of where load is, to split by */
-    uint32_t monotonic_percent; /* of the writes append: it is no use to split in the middle */
-    int64_t ahead_by_ns;        /* how far ahead of who appends: a split and a move take less */
-    int64_t ahead_pause_ns;     /* one split ahead of who appends in this time */
-    int64_t ahead_awaited_ns;   /* until who appends has come, and shows in averages */
-    uint32_t merge_percent; /* of split_percent: neighbours below it together are cold; 0 = none */
-    uint32_t merge_size_percent;    /* of the soft limit, at most: both together */
-    int64_t merge_after_ns;         /* neighbours that have been cold for so long are merged, */
-    int64_t merge_after_split_ns;   /* and not split for so long */
-    uint32_t merges_max;            /* under way at once */
-    uint32_t imbalance_percent;     /* a server so much above the mean has too much to do ... */
-    int64_t imbalance_after_ns;     /* ... when it has been for so long, */
-    int64_t imbalance_after_far_ns; /* when it is imbalance_far_times as far above it */
+    /* SPLIT.  A tablet is hot that takes more than split_percent of its server's time, or has more than
+     * split_rate operations a second (0 = no rate is too high); it is far above with far_times as much. */
+    uint32_t split_percent;
+    uint64_t split_rate;
+    uint32_t far_times;
+    int64_t split_after_ns;      /* a tablet that has been hot for so long is split, */
+    int64_t split_after_far_ns;  /* one that has been far above for so long */
+    int64_t split_pause_ns;      /* between two splits of a tablet, unless it is far above */
+    uint32_t pieces_max;         /* that one far above is split into, up to BALANCE_PIECES_MAX */
+    uint32_t piece_percent;      /* how hot each of these should be, in percent of split_percent */
+    uint32_t uneven_percent;     /* |left - right| of the load of both sides of a cut, at most */
+    uint32_t uneven_far_percent; /* the same of one far above: a worse cut is better than none */
+    /* No cut where so many percent of the operations, or more, touch both sides of it. */
+    uint32_t crossing_percent;
+    /* Until a refusal is said again, where another one was said meanwhile. */
+    int64_t refusal_pause_ns;
+    uint32_t observations_min; /* samples of where the load is: with fewer no cut is made */
+    /* With so many of the writes appending, a cut in the middle parts nothing. */
+    uint32_t monotonic_percent;
+
+    /* SPLIT ahead of a writer that appends: at the row that it will have reached by then.  A split and a
+     * move take less. */
+    int64_t ahead_by_ns;
+    int64_t ahead_pause_ns;   /* between two of them in a tablet */
+    int64_t ahead_awaited_ns; /* until the writer has come, and shows in averages */
+
+    /* MERGE.  Two neighbours are cold that take less than so much of split_percent together; 0 = none are. */
+    uint32_t merge_percent;
+    uint32_t merge_size_percent;  /* of the soft limit: how large both may be together */
+    int64_t merge_after_ns;       /* neighbours that have been cold for so long are merged, */
+    int64_t merge_after_split_ns; /* if neither came of a split within this time */
+    uint32_t merges_max;          /* under way at once */
+
+    /* LEAD and MOVE.  A server has too much to do that uses imbalance_percent more than the mean. */
+    uint32_t imbalance_percent;
+    int64_t imbalance_after_ns;     /* it is relieved when that has been so for so long, */
+    int64_t imbalance_after_far_ns; /* or imbalance_far_times as much for so long */
     uint32_t imbalance_far_times;
-    uint32_t impact_permille; /* of the mean: what a move must gain */
-    uint32_t idle_percent;    /* of its time: a server that uses less is not relieved of anything */
-    int64_t move_pause_ns;    /* a tablet stays for so long where it was moved to */
+    /* Of the mean: by so much the busier server must be less busy after a move. */
+    uint32_t impact_permille;
+    uint32_t idle_percent; /* of its time: a server that uses less is not relieved of anything */
+    int64_t move_pause_ns; /* a tablet stays for so long where it was moved to */
     uint32_t moves_per_server; /* under way at once, to and from it */
 };
 
@@ -106,18 +118,19 @@ struct balance_tablet {
     struct balance_rate quick;
     struct balance_rate slow;
     double observations; /* in about BALANCE_OBSERVATIONS_NS */
-    int64_t stepped_ns;  /* until when the averages are made */
+    int64_t stepped_ns;  /* the averages are as of this time */
     int64_t since_ns;    /* when it was first seen */
     int64_t over_ns;     /* since when it has been above split_percent or split_rate */
-    int64_t far_ns;      /* and above twice as much */
+    int64_t far_ns;      /* since when it has been far above them */
     int64_t warm_ns;     /* when it was last too warm to be merged */
     int64_t split_ns;    /* when it came of a split */
     int64_t moved_ns;    /* when LEAD or MOVE was decided for it */
-    int64_t ahead_ns;    /* when it was split ahead, or what it came of */
+    int64_t ahead_ns;    /* when it, or the tablet that it came of, was split ahead */
     bool ahead;          /* it is the right-hand one of such a split, and has not been placed yet */
-    double awaited_cost; /* then: of who appends, and is to come */
-    enum balance_reason
-        refused; /* what was said last; and when each was, since it was last not refused */
+    double awaited_cost; /* then: what the writer that is to come will take */
+    /* Which refusal was said last; and when each of them was, counted from when the tablet was last
+     * not refused. */
+    enum balance_reason refused;
     int64_t refused_ns[BALANCE_REFUSALS]; /* from BALANCE_POPULAR_KEY on */
 };
 

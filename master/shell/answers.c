@@ -1,6 +1,6 @@
 #include "master/shell/answers.h"
 
-/* What durable things come of, when it is done. */
+/* Does the method change something durable, so that "done" is true whoever says it? */
 static bool is_change(enum method method)
 {
     return method == METHOD_CREATE_TABLE || method == METHOD_DELETE_TABLE ||

@@ -144,7 +144,7 @@ static enum status read_back(struct coordinator *etcd,
     return status;
 }
 
-/* Where it goes; nowhere else any more. */
+/* Note in the old folder where the catalog goes: from then on it cannot be brought anywhere else. */
 static enum status mark_moved(const struct master_settings *settings, struct error *ret_error)
 {
     char where[WHERE_SIZE];

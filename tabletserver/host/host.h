@@ -37,16 +37,16 @@ struct host;
 struct host_reading_slice;
 struct host_digesting;
 
-/* A learner that a primary of this store's is to teach (section 6). */
+/* A learner, to be taught by a tablet's primary in this store (section 6). */
 struct host_pupil {
     uint64_t tablet;
     struct replica_member member;
     uint64_t incarnation; /* of its process */
-    uint64_t version;     /* of the reign */
-    uint64_t sequence;    /* it has everything up to it */
+    uint64_t version;     /* of the reign that teaches it */
+    uint64_t sequence;    /* it has everything up to here already */
 };
 
-/* What a replica wants of the catalog; and of a split or merge, what its barrier says: borrowed. */
+/* What a replica proposes to the catalog; and, of a split or merge, what its barrier says.  Borrowed. */
 struct host_proposal {
     const struct replica_proposal *replica;
     struct record_split split;   /* REPLICA_PROPOSE_SPLIT */
@@ -63,12 +63,15 @@ struct host_merge_wish {
 struct host_options {
     struct store *store;
     struct replica_member self;
-    uint64_t incarnation;             /* of this process */
-    int64_t free_from_ns;             /* from then on nothing binds that processes before granted */
+    uint64_t incarnation; /* of this process */
+    /* From then on no promise of an earlier process of this server binds (rule 8). */
+    int64_t free_from_ns;
     struct replica_settings settings; /* min_in_sync: each tablet has its own */
-    uint64_t windows_bytes_max; /* of all tablets that are led here: above it WRITE is refused */
+    /* Given out and not committed, of all tablets led here: more is refused. */
+    uint64_t windows_bytes_max;
     struct teach_settings teach;
-    int64_t learn_timeout_ns; /* then a learner is let go for what waits for its walk to end */
+    /* A learner's walk that holds something up for longer is broken off. */
+    int64_t learn_timeout_ns;
     struct scrub_settings scrub;
     struct beacons *beacons; /* both outlive the host */
     struct lanes *lanes;
@@ -82,13 +85,13 @@ struct host_options {
                          struct store_tablet *tablet,
                          uint64_t sequence,
                          bool answers);
-    /* Its reign is over: whoever waits is told that it is not known.  (May come inside a call of the
-     * store's that appends.) */
+    /* The tablet's reign here is over: writes that wait are answered that it is not known whether they were done.
+     * (May come inside a call of the store's that appends.) */
     void (*on_ceased)(void *context, struct store_tablet *tablet);
     /* What serving_look() says has changed to this. */
     void (*on_changed)(void *context, struct store_tablet *tablet, const struct serving_view *view);
-    /* To the master; its answer is host_told(), host_convert() or host_gone().  May be lost: both come
-     * again. */
+    /* Send a proposal, or a question, to the master; its answer is host_told(), host_convert() or host_gone().
+     * Either may be lost: replicas say it again. */
     void (*on_propose)(void *context,
                        uint64_t tablet,
                        struct replica_member self,
@@ -100,12 +103,12 @@ struct host_options {
                     struct store_tablet *tablet,
                     uint64_t sequence,
                     struct replica_member to);
-    /* The tablet is gone, and what came of it is there, each with a replica (host_serving(), host_look()
-     * may be asked of them): whoever waits for it asks them.  It was not served any more before. */
+    /* A split is done: the tablet, which was not served any more before, is gone, and its children are there, each
+     * with a replica (host_serving() and host_look() may be asked of them).  Who waits for it goes on with them. */
     void (*on_converted)(void *context,
                          struct store_tablet *gone,
                          struct store_tablet *const children[2]);
-    /* The same of two that became one. */
+    /* A merge is done, likewise. */
     void (*on_merged)(void *context,
                       struct store_tablet *const gone[2],
                       struct store_tablet *merged);
@@ -114,16 +117,16 @@ struct host_options {
     bool (*on_slice)(void *context,
                      struct store_tablet *tablet,
                      struct host_reading_slice *reading);
-    /* The same, to be compared with other copies: host_digest_run(), when there is time; then
-     * host_digested(). */
+    /* Digest rows, to be compared with other copies: host_digest_run() on a thread that may wait, when there is
+     * time; then host_digested(). */
     void (*on_digest)(void *context, struct store_tablet *tablet, struct host_digesting *digesting);
-    /* Copies differ: SCRUB_EFFECT_DIFFER, and what each of them has.  To be told to people. */
+    /* Copies differ (SCRUB_EFFECT_DIFFER, with what each of them has): people are to be told. */
     void (*on_differ)(void *context,
                       struct store_tablet *tablet,
                       const struct scrub *scrub,
                       const struct scrub_effect *effect);
-    /* No master is heard of: nobody is to make way for this server (rule 14).  Asked with every round; NULL: one
-     * always is. */
+    /* Is no master heard of, so that nobody should make way for this server as primary (rule 14)?  Asked with every
+     * round.  NULL: one is always heard of. */
     bool (*is_cut_off)(void *context);
     int64_t (*now_us)(void *context); /* wall clock */
 };
@@ -131,7 +134,7 @@ struct host_options {
 /* Errors: STATUS_NO_MEMORY. */
 enum status host_create(const struct host_options *options, struct host **ret_host);
 
-/* No reader may look at a word of it any more; the beacon thread has ended.  NULL is fine. */
+/* Requires: the beacon thread has ended, and no reader looks at a serving word any more.  NULL is fine. */
 void host_destroy(struct host *host);
 
 /* --- tablets ------------------------------------------------------------------------------------ */
@@ -145,13 +148,13 @@ enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t mi
  * opened as a member under this one; what was said is old.  version 0: there is no such tablet any more. */
 bool host_may_remove(const struct store_tablet *tablet, uint64_t version);
 
-/* It has no replica here any more.  Harmless when it has none. */
+/* The tablet has no replica here from now on.  Harmless when it has none. */
 void host_remove(struct host *host, struct store_tablet *tablet);
 /* The same of a tablet that is being dropped: what a member has promised for it is taken back, or beacons would renew
  * that for as long as the process lives. */
 void host_drop(struct host *host, struct store_tablet *tablet);
 
-/* The table says so now. */
+/* Its table says now with how few members in sync it may be written to. */
 void host_set_min_in_sync(struct store_tablet *tablet, uint32_t min_in_sync);
 
 /* May a write be taken now, or one that was done before be answered (rules 5 to 7)?  STATUS_OK,
@@ -196,7 +199,8 @@ void host_told(struct host *host,
                struct store_tablet *tablet,
                const struct replica_configuration *newest,
                bool founding);
-/* The same, of one that a person has chosen: what its only member has is what there is (rule 18). */
+/* The catalog's newest, too, but chosen by a person after a loss: what its only member has is what the tablet is
+ * (rule 18). */
 void host_recovered(struct host *host,
                     struct store_tablet *tablet,
                     const struct replica_configuration *newest);
@@ -207,7 +211,7 @@ void host_goal(struct host *host,
                struct store_tablet *tablet,
                const struct replica_union *members,
                uint64_t leader_store);
-/* Does somebody wait for that goal?  Then its lessons are quick, else requests come first (section 6). */
+/* Does somebody wait for the tablet's goal?  Then its lessons are quick; else requests come first (section 6). */
 void host_hurry(struct host *host, struct store_tablet *tablet, bool hurried);
 
 /*
@@ -246,32 +250,32 @@ bool host_convert(struct host *host,
                   uint64_t heir,
                   const struct replica_configuration *newest);
 
-/* What came of on_read: the entry, or NULL: the log has it no more. */
+/* The answer to on_read: the entry; or NULL: the log does not have it any more. */
 void host_read(struct host *host,
                struct store_tablet *tablet,
                struct replica_member to,
                uint64_t sequence,
                const struct store_entry *entry);
-/* The same: it could not be read now, for want of memory.  It is asked for again in a moment. */
+/* The answer to on_read, too: it could not be read now, for want of memory, and is asked for again in a moment. */
 void host_unread(struct host *host,
                  struct store_tablet *tablet,
                  struct replica_member to,
                  uint64_t sequence);
 
-/* What on_slice has asked for.  Any thread; no two of one learner are under way at once. */
+/* Read what on_slice has asked for.  Any thread that may wait; no two of one learner are under way at once. */
 void host_slice_read(struct host_reading_slice *reading);
-/* It is lost: frees it.  Any thread. */
+/* The slice will not come back to the host: frees it.  Any thread. */
 void host_slice_discard(struct host_reading_slice *reading);
-/* It is read: frees it. */
+/* The slice is read, and goes to the learner.  Frees the reading.  On the loop. */
 void host_sliced(struct host *host, struct host_reading_slice *reading);
 
-/* What on_digest has asked for.  Any thread that may wait. */
+/* Digest what on_digest has asked for.  Any thread that may wait. */
 void host_digest_run(struct host_digesting *digesting);
-/* It is lost: frees it.  Any thread. */
+/* The digest will not come back to the host: frees it.  Any thread. */
 void host_digest_discard(struct host_digesting *digesting);
-/* It is read: frees it. */
+/* The digest is made, and goes to whoever compares.  Frees it.  On the loop. */
 void host_digested(struct host *host, struct host_digesting *digesting);
-/* How far comparing is.  Requires: the tablet has a replica here. */
+/* How far the comparing of the tablet's copies has come.  Requires: it has a replica here. */
 const struct scrub *host_scrub(const struct store_tablet *tablet);
 
 /* The process is about to end: what can be led by another is handed over (rule 14).  How many tablets
@@ -279,7 +283,7 @@ const struct scrub *host_scrub(const struct store_tablet *tablet);
 void host_leave(struct host *host);
 uint32_t host_leads_count(const struct host *host);
 
-/* A checksum failed here. */
+/* A checksum has failed in what the store has of the tablet. */
 void host_damaged(struct host *host, struct store_tablet *tablet);
 
 /* --- rounds --------------------------------------------------------------------------------------- */

@@ -25,11 +25,11 @@ static const struct merge_settings SETTINGS = {.frozen_max_ns = INT64_C(50000000
                                                .wait_ns = INT64_C(1000000000),
                                                .wait_top_ns = INT64_C(60000000000)};
 
-/* Of a half that was here when it was asked for. */
+/* A half was asked to be flushed. */
 struct half_flush {
-    int64_t asked_ns; /* 0 = never */
-    uint64_t count;   /* of its flushes, then; */
-    bool was_flushed; /* nothing was left to be */
+    int64_t asked_ns; /* when; 0 = never */
+    uint64_t count;   /* how many flushes it had had by then */
+    bool was_flushed; /* nothing was left to be flushed then */
 };
 
 struct host_merge {
@@ -225,7 +225,7 @@ static struct merge_look look_at_both(const struct host_merge *merge,
 
 /* --- doing -------------------------------------------------------------------------------------- */
 
-/* What is refused is said again with the next look. */
+/* Give out a barrier.  If the store refuses it now, the next look at the merge tries again. */
 static void append(struct hosted *hosted, enum record_type type, struct buffer *payload)
 {
     uint64_t sequence = 0;

@@ -237,7 +237,7 @@ static void on_promise(struct beacons *beacons, const struct note *note)
                                        .version = note->version});
 }
 
-/* Who asks from here on notes it again. */
+/* A question was noted in the mailbox.  Whoever asks from here on has to note it again. */
 static void on_ask(struct beacons *beacons)
 {
     atomic_store(&beacons->ask_is_noted, false);
@@ -270,7 +270,7 @@ static void on_note(struct beacons *beacons, struct note *note)
     }
 }
 
-/* Also what was asked while the mailbox was full. */
+/* Takes up questions, too: the mailbox may have been full when they were asked. */
 static void on_tick(struct beacons *beacons)
 {
     on_ask(beacons);

@@ -47,9 +47,9 @@ struct lane_link {
     uint32_t in_flight;
     bool large_in_flight; /* one that small ones would overtake: nothing else leaves */
     int64_t progress_ns;  /* of the last answer, or of the first batch after none was on its way */
-    atomic_bool
-        broken; /* the connection is; the thread is to close it.  Without the mutex: it may be said from
-                             inside of a send */
+    /* The connection is broken, and the thread is to close it.  Not under the mutex, as it may be
+     * said from inside of a send. */
+    atomic_bool broken;
     atomic_bool is_other; /* it leads to another server; set by a callback of it */
     char address[SERVER_ADDRESS_BYTES_MAX + 1];
     char dialled[SERVER_ADDRESS_BYTES_MAX + 1]; /* the thread's: what the connection is to */

@@ -26,7 +26,7 @@ struct lanes {
     atomic_uint_fast64_t batches_refused;
 };
 
-/* A batch of a peer, with what it stands on. */
+/* A peer's batch, with the memory that it lies in and the reply that it waits for. */
 struct inbound {
     struct lanes_batch batch; /* first */
     struct arena arena;

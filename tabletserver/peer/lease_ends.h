@@ -14,10 +14,11 @@
 
 #include "common/io/metrics.h"
 
-/* Of one peer.  In clock_monotonic_ns(); 0 = nothing is held. */
+/* The end of the lease that one peer gives. */
 struct lease_end {
-    _Atomic int64_t until_ns;
-    atomic_uint_fast64_t confirmed; /* of beacons_ask()'s numbers */
+    _Atomic int64_t until_ns; /* clock_monotonic_ns(); 0 = there is no lease */
+    /* The highest question that the peer has confirmed (beacons_ask()). */
+    atomic_uint_fast64_t confirmed;
 };
 
 /* Does it hold at now_ns?  Any thread. */
@@ -50,14 +51,15 @@ const struct lease_end *lease_ends_want(struct lease_ends *ends, uint64_t peer);
 
 /* --- the beacon thread ---------------------------------------------------------------------------- */
 
-/* 0 = nothing is held.  A peer whose end nobody has asked for is one that nobody counts on. */
+/* until_ns 0 = there is no lease any more.  Does nothing for a peer whose end nobody has asked for. */
 void lease_ends_set(struct lease_ends *ends, uint64_t peer, int64_t until_ns);
 
-/* Said once: who asked before anybody counted on that peer, and comes to count on it now, would wait for ever.  So it is
- * kept of each peer; forgotten where there is no memory. */
+/* The peer has confirmed this question.  It says so once, and somebody may come to count on that peer only later, who
+ * asked before: so it is kept of every peer, whether or not anybody has asked for its end.  Without memory it is
+ * forgotten. */
 void lease_ends_confirm(struct lease_ends *ends, uint64_t peer, uint64_t asked);
 
-/* It shares no tablet with this server any more: what it gave runs out, and nobody misses it. */
+/* The peer shares no tablet with this server any more: its lease may run out, and is not counted as lapsed then. */
 void lease_ends_let_run_out(struct lease_ends *ends, uint64_t peer);
 
 /* Count, and tell the log of, those that are over and were not renewed in time; each once. */

@@ -49,9 +49,9 @@ struct merge_look {
     bool aligned;   /* same members, same primary */
     struct merge_half left;
     struct merge_half right;
-    uint64_t
-        named_sequence;     /* left's standing is ABSORB: the right half's barrier that it names, */
-    uint64_t named_version; /* and the version of that */
+    /* Where left stands at its ABSORB: which barrier of the right half that names. */
+    uint64_t named_sequence;
+    uint64_t named_version;
 };
 
 enum merge_step {

@@ -64,16 +64,16 @@ struct replica_settings {
     int64_t commit_idle_ns;     /* 20 ms: COMMITTED alone, when no PREPARE carried it */
     int64_t open_timeout_ns;    /* 0.5 s: a member that does not answer a new primary (rule 15) */
     int64_t prepare_timeout_ns; /* 3 s: a member that lives but does not prepare (rule 13) */
-    int64_t
-        last_ns; /* 10 s: the last other member has so much longer where writes need it (rule 13) */
+    /* 10 s: the last other member has so much longer where writes need it (rule 13). */
+    int64_t last_ns;
     int64_t propose_ns; /* a proposal that is not settled is repeated after it */
     int64_t stagger_ns; /* the n-th secondary waits n times this before it proposes itself */
-    int64_t
-        settle_ns; /* a wish to hand over waits until the successor was opened for so long: one that
-                          has just begun is bound by what lives before it have granted (rule 11) */
-    int64_t
-        alone_ns; /* one that has restarted, and that no other member has borne out, leaves them all
-                         behind only after so long (rule 21) */
+    /* A wish to hand over waits until the successor was opened for so long: one that has just
+     * begun is bound by what lives before it have granted (rule 11). */
+    int64_t settle_ns;
+    /* One that has restarted, and that no other member has borne out, leaves them all behind
+     * only after so long (rule 21). */
+    int64_t alone_ns;
     uint64_t window_bytes_max; /* entries above committed; a primary refuses WRITE above it */
     uint32_t min_in_sync;      /* rule 6 */
 };
@@ -163,15 +163,15 @@ struct replica_message {
     enum replica_message_type type;
     uint64_t version;     /* all: the sender's configuration */
     uint64_t incarnation; /* all: of the sender's process */
-    uint64_t
-        sequence; /* OPEN: start; OPENED, PREPARED, REFUSED: prepared; COMMITTED, YIELD: committed */
+    /* OPEN: start; OPENED, PREPARED, REFUSED: prepared; COMMITTED, YIELD: committed. */
+    uint64_t sequence;
     uint64_t committed; /* OPEN, OPENED, REFUSED, PREPARE */
-    uint64_t
-        previous_version; /* OPEN: of the entry at start; OPENED: at prepared; REFUSED: at committed;
-                                  PREPARE: of the entry before; 0 = not known any more (it is committed) */
-    uint64_t
-        opener; /* OPENED, PREPARED, DAMAGED, REFUSED: incarnation of the process that they answer;
-                        PREPARE, COMMITTED, LESSON, SLICE: of the one that has been opened */
+    /* OPEN: of the entry at start; OPENED: at prepared; REFUSED: at committed; PREPARE: of the
+     * entry before; 0 = not known any more (it is committed). */
+    uint64_t previous_version;
+    /* OPENED, PREPARED, DAMAGED, REFUSED: incarnation of the process that they answer; PREPARE,
+     * COMMITTED, LESSON, SLICE: of the one that has been opened. */
+    uint64_t opener;
     uint64_t appended; /* PREPARED, OPEN: its log goes up to here; UINT64_MAX: it does not say */
     bool gap;          /* PREPARED: the PREPARE does not follow on that.  REFUSED: that is more */
     bool as_learner;   /* OPEN, OPENED: not counted */
@@ -272,9 +272,9 @@ struct replica_flags {
     bool doubt_noted; /* a lone primary is about to propose (rule 2) */
     bool bound;   /* grants of this store's may be out: a later process waits for them (rule 11) */
     bool damaged; /* section 9: what it has counts for nothing until it is taught anew */
-    bool
-        doubtful; /* it has lost what it had promised: it leads nobody until another has taught it that
-                      (rule 20) */
+    /* It has lost what it had promised: it leads nobody until another has taught it that (rule
+     * 20). */
+    bool doubtful;
 };
 
 enum replica_effect_type {
@@ -328,14 +328,14 @@ struct replica_recovered {
     struct replica_member self;
     uint64_t incarnation;
     struct replica_configuration configuration;
-    enum replica_role
-        role; /* OUTSIDER or LEARNER when it is no member, or SECONDARY when it was opened
-                               as a member because its addition is in doubt (rule 16) */
+    /* OUTSIDER or LEARNER when it is no member, or SECONDARY when it was opened as a member
+     * because its addition is in doubt (rule 16). */
+    enum replica_role role;
     struct replica_flags flags;
     bool adopted; /* by this very process, which has logged it (rule 2) */
-    int64_t
-        free_from_ns; /* from when on nothing binds that processes before have granted: beginning of
-                             the lease module + grace (lease.h) */
+    /* From when on nothing binds that processes before have granted: beginning of the lease
+     * module + grace (lease.h). */
+    int64_t free_from_ns;
     uint64_t committed;                 /* what the store can prove */
     uint64_t committed_version;         /* of the entry there; 0 = not known */
     struct replica_standing barrier;    /* one that is committed and not lifted */
@@ -398,9 +398,9 @@ struct replica_view {
     bool serving;      /* as far as this module can tell: leases are looked at by the clock */
     bool acknowledges; /* serving, with members enough: what commits may be answered (rules 5, 6) */
     bool claims;       /* not PRIMARY, and has proposed to be */
-    bool
-        changing; /* PRIMARY, and takes no writes, most likely for a moment only: its reign is about
-                        * to begin or has ended by word, it hands over, or a barrier stands */
+    /* PRIMARY, and takes no writes, most likely for a moment only: its reign is about to begin,
+     * or has ended by word, it hands over, or a barrier stands. */
+    bool changing;
     uint64_t committed;
     uint64_t synced;
     uint64_t appended;

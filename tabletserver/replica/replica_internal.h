@@ -45,8 +45,8 @@ struct replica_peer {
     uint64_t prepared;
     uint64_t sent;
     uint64_t told; /* committed */
-    uint64_t
-        allowance; /* so many may be under way: halved by a gap, grows with what is acknowledged */
+    /* So many may be under way: halved by a gap, grows with what is acknowledged. */
+    uint64_t allowance;
     uint64_t gone_back; /* where it said that there was a gap; answered once */
     uint64_t reading;   /* asked of the log; 0 = nothing */
     bool greeted;       /* it was told that it counts as it is */

@@ -119,7 +119,7 @@ void peers_tell(struct peers *peers)
 
 /* --- life ----------------------------------------------------------------------------------------- */
 
-/* What others count on is noted before it is promised. */
+/* Note the grace in the server's folder before anything is promised under it (grace_note.h). */
 static enum status take_grace(struct peers *peers,
                               struct lease_settings *leases,
                               struct error *ret_error)

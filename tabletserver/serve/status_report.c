@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "common/base/json_text.h"
 #include "common/io/http.h"
 #include "common/io/metrics.h"
 #include "common/io/transport/transport_budget.h"
@@ -21,25 +22,10 @@ static const char *condition_text(enum store_condition condition)
     return "unknown";
 }
 
-/* A JSON string of bytes: what is not printable ASCII goes as \u00NN (Latin-1, so it is exact). */
-static void append_json_bytes(struct buffer *out, struct bytes bytes)
-{
-    buffer_append_u8(out, '"');
-    for (size_t i = 0; i < bytes.size_bytes; i++) {
-        uint8_t byte = bytes.data[i];
-        if (byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\') {
-            buffer_append_format(out, "\\u%04x", byte);
-        } else {
-            buffer_append_u8(out, byte);
-        }
-    }
-    buffer_append_u8(out, '"');
-}
-
 static void append_text_member(struct buffer *out, const char *name, const char *value)
 {
     buffer_append_format(out, "\"%s\":", name);
-    append_json_bytes(out, bytes_of_text(value));
+    json_text(out, bytes_of_text(value));
     buffer_append_u8(out, ',');
 }
 
@@ -83,9 +69,9 @@ static void append_tablet(void *context, const struct served *served)
     buffer_append_format(list->out,
                          "%s{\"number\":\"%" PRIu64 "\",\"table\":\"%" PRIu64 "\",\"start\":",
                          list->count > 0 ? "," : "", descriptor->tablet, descriptor->table);
-    append_json_bytes(list->out, descriptor->range.start);
+    json_text(list->out, descriptor->range.start);
     buffer_append_format(list->out, ",\"end\":");
-    append_json_bytes(list->out, descriptor->range.end);
+    json_text(list->out, descriptor->range.end);
     buffer_append_format(
         list->out,
         ",\"base_bytes\":%" PRIu64 ",\"memtable_bytes\":%" PRIu64 ",\"flushes\":%" PRIu64
@@ -121,7 +107,7 @@ static void append_report(struct server *server, struct buffer *out)
         buffer_append_format(out, "%s{", i > 0 ? "," : "");
         append_text_member(out, "folder", server->unopened[i].folder);
         buffer_append_format(out, "\"error\":");
-        append_json_bytes(out, bytes_of_text(server->unopened[i].text));
+        json_text(out, bytes_of_text(server->unopened[i].text));
         buffer_append_u8(out, '}');
     }
     buffer_append_format(out, "],\"tablets\":[");

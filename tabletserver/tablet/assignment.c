@@ -185,7 +185,7 @@ static uint64_t apart_of(const struct assignment_list *list, const struct assign
     return apart ? assigned->store : 0;
 }
 
-/* That store is to have it, again. */
+/* The tablet is to be in that store again: the removal of the copy there is taken off the list. */
 static void forget_apart(struct assignment_list *list, uint64_t tablet, uint64_t store)
 {
     size_t index = 0;

@@ -55,8 +55,9 @@ enum assignment_action_kind {
 struct assignment_action {
     enum assignment_action_kind kind;
     uint64_t tablet;
-    uint64_t
-        store; /* CREATE, MISSING: that is to have it; SPLIT, CONVERT, DROP: in which the tablet is */
+    /* CREATE, MISSING: the one that is to have the tablet.  SPLIT, CONVERT, DROP: the one that has
+     * it. */
+    uint64_t store;
     const struct assigned_tablet *assigned; /* CREATE, MISSING, DROP; SPLIT: the right child */
     bool as_learner;                        /* CREATE */
     uint64_t left;                          /* SPLIT, CONVERT */

@@ -91,7 +91,7 @@ static size_t copies_of(const struct view *view, uint64_t tablet, size_t *ret_fi
     return end - low;
 }
 
-/* In that store; 0: in whichever.  NULL: there is none. */
+/* The tablet's copy in that store, or (0) in any store of this server.  NULL: there is none. */
 static const struct assignment_held *find_held(const struct view *view,
                                                uint64_t tablet,
                                                uint64_t store)

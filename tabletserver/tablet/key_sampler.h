@@ -6,9 +6,11 @@
  *
  * What is known is a list of rows in order, each with a weight: the operations that it stands for.  Weights
  * decay to about a third in KEY_SAMPLER_WINDOW_NS, so that the list is about what happened lately.  When there
- * are too many rows, as many as may stay are drawn by their weights: along the ordered list, one every so
- * many units from a random start (systematic resampling).  So every row is drawn by its share, and those
- * drawn lie along the load as evenly as they can.  Where scans began and ended is kept the same way.
+ * are too many rows, as many as may stay are drawn by their weights (key_drawing.h).  Where scans began and
+ * ended is kept the same way.
+ *
+ *   key_sampler.c          samples taken in, and which writes append
+ *   key_sampler_detail.c   what is told of them
  *
  * A write is APPENDED if its row is above every row that was seen to be written in the last one to two windows
  * up to the samples before.  What was written in the same second does not count against it: writers that run
@@ -17,23 +19,22 @@
  * are known.  The highest row is kept by itself: of the list, whose rows are drawn by all their weight, many
  * reads would leave it few that are written.
  *
- * Memory: two lists of KEY_SAMPLER_ROWS_MAX rows with KEY_SAMPLER_BYTES_MAX of keys, and the frequent keys.
+ * Memory: two lists of KEY_SAMPLER_ROWS_MAX rows with KEY_DRAWING_BYTES_MAX of keys, and the frequent keys.
  *
  * Thread rule: one owner.  Pure.
  */
 #ifndef TABLETSERVER_TABLET_KEY_SAMPLER_H
 #define TABLETSERVER_TABLET_KEY_SAMPLER_H
 
-#include "common/base/prng.h"
 #include "common/base/status.h"
 #include "common/model/row_set.h"
 #include "common/wire/message_load.h"
 #include "tabletserver/storage/store/key_ring.h"
 #include "tabletserver/tablet/frequent_keys.h"
+#include "tabletserver/tablet/key_drawing.h"
 
 #define KEY_SAMPLER_ROWS_MAX  1024
 #define KEY_SAMPLER_SCANS_MAX 128
-#define KEY_SAMPLER_BYTES_MAX (64 * 1024)
 #define KEY_SAMPLER_WINDOW_NS INT64_C(10000000000)
 /* A row is frequent with so much of the load, seen so often lately: of fewer than 100 samples each would be
  * a hundredth. */
@@ -41,20 +42,6 @@
 #define KEY_SAMPLER_KEY_SEEN_MIN 5
 /* By so few it is a matter of one in 250 that half of what is written all over lies above them. */
 #define KEY_SAMPLER_JUDGED_MIN 8
-
-struct sampled_row {
-    struct bytes row;
-    struct bytes end; /* of scans: the last row */
-    double reads;     /* operations that it stands for; scans: these */
-    double writes;
-};
-
-/* Rows that lie in keys, ascending where they are rows. */
-struct sampled_rows {
-    struct sampled_row *rows;
-    uint32_t count;
-    struct buffer keys; /* never grows while rows point into it */
-};
 
 /* What was seen to be written in some time. */
 struct sampled_top {

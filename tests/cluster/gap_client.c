@@ -36,8 +36,9 @@ struct lane {
     struct edubba_table *table;
     const char *family;
     _Atomic uint64_t adds;
-    atomic_bool
-        is_read; /* now: then what follows of reads is the completion's, else the main thread's */
+    /* From then on the completion alone touches what follows about reads; until then the main
+     * thread does. */
+    atomic_bool is_read;
     uint64_t reads;
     uint64_t added;  /* when the read began */
     double begun_ms; /* the read */

@@ -215,8 +215,8 @@ struct world {
     uint32_t replicas;
     struct replica_settings settings;
     struct prng lease_prng;
-    const struct lease_settings
-        *lease_stays; /* in the end; until then lives may have the other one */
+    /* Which all servers have in the end; until then a life may have the other one. */
+    const struct lease_settings *lease_stays;
     const struct lease_settings *lease_other;
     struct server servers[SERVERS];
     bool cut[SERVERS][SERVERS]; /* from, to */

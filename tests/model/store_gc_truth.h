@@ -53,8 +53,8 @@ struct cell_model {
     uint8_t family;
     uint8_t qualifier;
     bool may_be_gone;
-    bool
-        is_vague; /* a sum that may be gone in part: what lay in the base, but not what came since */
+    /* A sum of which a part may be gone: what lay in the base, but not what came since. */
+    bool is_vague;
     int64_t timestamp_us;
     int64_t number;
 };

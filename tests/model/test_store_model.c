@@ -131,20 +131,6 @@ static void step(void)
 
 /* --- lives ---------------------------------------------------------------------------------------- */
 
-static void set_limits(uint64_t seed)
-{
-    struct prng limits = prng_of_seed(seed ^ 0x51);
-    fixture.settings.memtable_limit_bytes = 2000 << prng_below(&limits, 8);
-    fixture.settings.memory_limit_bytes = 4 * fixture.settings.memtable_limit_bytes + (1 << 20);
-    fixture.settings.log_limit_bytes = 20000 << prng_below(&limits, 8);
-    fixture.settings.log_segment_bytes = 256 * 1024;
-    fixture.settings.flush_transaction_bytes = 4096 << prng_below(&limits, 6);
-    fixture.settings.scrub_bytes_per_second = 1 << 20;
-    /* Slow flushes are met half done by reads, kills and splits. */
-    fixture.settings.flush_pace_percent = prng_chance(&limits, 2) ? 100 : 5;
-    tablets_max = 1 + (uint32_t)prng_below(&limits, TABLETS_MAX);
-}
-
 static void live(uint64_t seed, int life, uint32_t steps)
 {
     prng = prng_of_seed(seed * 1000 + (uint64_t)life);

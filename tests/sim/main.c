@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "tests/sim/sim.h"
-#include "tests/sim/world/sim_faults.h"
+#include "tests/sim/world/sim_draw.h"
 
 struct options {
     uint64_t first;
@@ -143,7 +143,7 @@ static void print_summary(void)
 {
     const struct sim_statistics *s = &sim.statistics;
     struct buffer settings = BUFFER_INIT;
-    sim_faults_describe(&sim, &settings);
+    sim_draw_describe(&sim, &settings);
     (void)printf("  %.*s\n", (int)settings.size_bytes, (const char *)settings.data);
     (void)printf("  %" PRIu64 " events, %.1f s, hash %016" PRIx64 "; operations %" PRIu64
                  ", unknown %" PRIu64 ", retries %" PRIu64 ", duplicates %" PRIu64

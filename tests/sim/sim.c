@@ -14,6 +14,7 @@
 #include "tests/sim/master/sim_etcd.h"
 #include "tests/sim/master/sim_master.h"
 #include "tests/sim/server/sim_server.h"
+#include "tests/sim/world/sim_draw.h"
 #include "tests/sim/world/sim_faults.h"
 #include "tests/sim/world/sim_freeze.h"
 #include "tests/sim/world/sim_late.h"
@@ -567,7 +568,7 @@ void sim_run(struct sim *sim, uint64_t seed, enum sim_planted planted, bool trac
     struct sim_event event;
     *sim = (struct sim){.seed = seed, .planted = planted, .trace = trace};
     sim->prng = prng_of_seed(seed);
-    sim_faults_draw(sim);
+    sim_draw_settings(sim);
     sim->quiet = sim->settings.merges;
     create_world(sim);
     while (!sim->done && !sim->failed && sim_heap_take(&sim->heap, &event)) {

@@ -23,6 +23,29 @@
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+static inline struct buffer fake_list_servers(const struct fake_cluster *cluster)
+{
+    struct server_information servers[FAKE_SERVERS] = {0};
+    struct servers_response response = {.servers = servers, .server_count = FAKE_SERVERS - 1};
+    struct buffer message = fake_message(STATUS_OK);
+    for (int i = 1; i < FAKE_SERVERS; i++) {
+        servers[i - 1].number = (uint64_t)i;
+        servers[i - 1].address = bytes_of_text(cluster->servers[i].address);
+        servers[i - 1].alive = true;
+    }
+    servers_response_encode(&response, &message);
+    return message;
+}
+
+static inline struct buffer fake_say_active(const struct fake_server *server)
+{
+    const struct master_response role = {
+        .cluster = 1, .state = MASTER_ACTIVE, .active = bytes_of_text(server->address)};
+    struct buffer message = fake_message(STATUS_OK);
+    master_response_encode(&role, &message);
+    return message;
+}
+
 static inline void fake_dispatch(struct fake_server *server,
                                  const struct transport_request *request,
                                  struct transport_reply *reply)
@@ -52,57 +75,37 @@ static inline void fake_dispatch(struct fake_server *server,
     case METHOD_LOCATE:
         fake_answer_locate(server, request, reply);
         return;
-    case METHOD_LIST_SERVERS: {
-        struct server_information servers[FAKE_SERVERS] = {0};
-        struct servers_response response = {.servers = servers, .server_count = FAKE_SERVERS - 1};
-        for (int i = 1; i < FAKE_SERVERS; i++) {
-            servers[i - 1].number = (uint64_t)i;
-            servers[i - 1].address = bytes_of_text(cluster->servers[i].address);
-            servers[i - 1].alive = true;
-        }
-        message = fake_message(STATUS_OK);
-        servers_response_encode(&response, &message);
-        transport_reply_send(reply, &message, true);
-        return;
-    }
+    case METHOD_LIST_SERVERS:
+        message = fake_list_servers(cluster);
+        break;
     case METHOD_DRAIN_SERVER:
     case METHOD_MERGE_TABLETS:
         message = fake_take_order(cluster, request);
-        transport_reply_send(reply, &message, true);
-        return;
+        break;
     case METHOD_LIST_HOT_TABLETS:
         message = fake_list_hot_tablets(cluster, request);
-        transport_reply_send(reply, &message, true);
-        return;
+        break;
     case METHOD_LIST_HOT_KEYS:
         message = fake_list_hot_keys(cluster, request);
-        transport_reply_send(reply, &message, true);
-        return;
+        break;
     case METHOD_ADVISE:
         message = fake_advise(cluster, request);
-        transport_reply_send(reply, &message, true);
-        return;
+        break;
     case METHOD_LIST_EVENTS:
         message = fake_list_events(cluster, request);
-        transport_reply_send(reply, &message, true);
-        return;
-    case METHOD_MASTER: {
-        const struct master_response role = {
-            .cluster = 1, .state = MASTER_ACTIVE, .active = bytes_of_text(server->address)};
-        message = fake_message(STATUS_OK);
-        master_response_encode(&role, &message);
-        transport_reply_send(reply, &message, true);
-        return;
-    }
+        break;
+    case METHOD_MASTER:
+        message = fake_say_active(server);
+        break;
     case METHOD_STATUS:
         message = fake_message(STATUS_OK);
         buffer_append_bytes(&message, cluster->status_body);
-        transport_reply_send(reply, &message, true);
-        return;
+        break;
     default:
         transport_reply_fail(reply, STATUS_UNIMPLEMENTED, "not in this test");
         return;
     }
+    transport_reply_send(reply, &message, true);
 }
 
 static inline void fake_on_request(void *context,

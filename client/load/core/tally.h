@@ -20,8 +20,9 @@ struct load_tally {
     uint64_t cut_off;           /* scans under way at the end: no operations */
     uint64_t wrong;             /* values, and cells not there, that are not what was written */
     uint64_t checked;           /* values that were looked at */
-    uint64_t
-        late; /* open loop: requests never sent: too long after they were due, or not before the end */
+    /* Open loop: requests that were never sent, as they were too long overdue or the run had
+     * ended. */
+    uint64_t late;
     uint64_t latency_ns;         /* sum of all */
     struct load_histogram times; /* ns, of all requests, failed ones included */
 };

@@ -194,7 +194,7 @@ static void be_guardian(struct lab_confine *confine, int pipe)
     _exit(0);
 }
 
-/* Before anything is changed. */
+/* The guardian undoes what is changed, if this process dies: so it is started before anything is. */
 static bool start_guardian(struct lab_confine *confine)
 {
     int ends[2];

@@ -17,8 +17,9 @@ struct lab_outlets {
     FILE *report; /* stdout or --output */
     FILE *json;   /* NULL = nowhere; so html */
     FILE *html;
-    char page
-        [LAB_PAGE_BYTES]; /* where --html does not say: begun when there is something to show; "" = there is none */
+    /* The page's file where --html names none, made when there is something to show; "" = there is
+     * none yet. */
+    char page[LAB_PAGE_BYTES];
     const char *failed; /* the file that could not be written, or opened; NULL = none */
     int cause;
     size_t told;

@@ -206,7 +206,7 @@ static void go_through(struct passage *passage)
     lab_told(stand->observer, stand->table, &times, variant);
 }
 
-/* Its figures are good all the same. */
+/* Where the table cannot be dropped the figures are good all the same: that is a warning. */
 static void leave_table(const struct lab_trial *trial, struct lab_result *result)
 {
     struct edubba_error error;

@@ -107,7 +107,7 @@ static enum status refuse(struct walk *walk, uint64_t page, const char *why)
 
 /* --- pages -------------------------------------------------------------------------------------- */
 
-/* It is used, or free; once. */
+/* Note that the page is met, as used or as free.  Refuses one that is met twice, or is not in the file. */
 static enum status mark(struct walk *walk, uint64_t page)
 {
     if (page < META_PAGES || page > walk->last_page || page >= walk->page_count) {

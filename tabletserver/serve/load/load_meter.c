@@ -157,7 +157,7 @@ static void add_details(struct load_meter *meter)
     }
 }
 
-/* The stores go by it too. */
+/* Look how much processor there is, and tell the stores, whose background work keeps to its share of it. */
 static uint64_t tell_processors(const struct server *server)
 {
     uint64_t permille = processors_permille();

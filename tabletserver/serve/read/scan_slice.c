@@ -71,7 +71,7 @@ static void begin_telling(const struct scan *scan, struct scan_slice *slice, uin
     }
 }
 
-/* The row that is done with now. */
+/* The scan is done with a row (scan->resume): leave it in the ring, if it is one that is to be told. */
 static void tell_row(const struct scan *scan, struct scan_slice *slice)
 {
     if (slice->told && slice->begin.size_bytes == 0) {

@@ -50,7 +50,7 @@ static void on_ceased(void *context, struct store_tablet *tablet)
     write_order_ceased(((struct replicas *)context)->order, tablet);
 }
 
-/* The master waits for it. */
+/* Log it, and sync at once: the master may wait to hear of it. */
 static void on_changed(void *context, struct store_tablet *tablet, const struct serving_view *view)
 {
     static const char *const roles[] = {[REPLICA_OUTSIDER] = "outsider",

@@ -27,9 +27,10 @@ struct catalog_word {
     uint64_t tablet;
     bool gone;         /* the catalog has it no more */
     uint64_t heirs[2]; /* gone: tablets that came of it; 0 = none */
-    uint64_t
-        right_version; /* of the right neighbour, whose merge it has proposed; 0 = nothing is said */
-    bool creating;     /* nobody was told of it yet (docs/catalog.md) */
+    /* Of the right neighbour, where this tablet has proposed their merge; 0 = nothing is said of
+     * it. */
+    uint64_t right_version;
+    bool creating;                              /* nobody was told of it yet (docs/catalog.md) */
     struct replica_configuration configuration; /* version 0: nothing is said */
     bool recovered;                             /* it was chosen by a person */
     bool has_goal;

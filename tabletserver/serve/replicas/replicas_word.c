@@ -46,7 +46,7 @@ static void tell_goal(struct replicas *replicas,
     host_goal(replicas->host, tablet, &members, goal->leader);
 }
 
-/* A wish that cannot be met now is told again. */
+/* The master wishes for a split.  If it cannot be done now, the wish will be told again. */
 static void split(struct replicas *replicas, struct store_tablet *tablet, const struct goal *goal)
 {
     const struct record_split wish = {

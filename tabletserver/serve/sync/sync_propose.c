@@ -54,7 +54,7 @@ void proposals_destroy(struct proposals *proposals)
 
 /* --- from the loops ----------------------------------------------------------------------------- */
 
-/* Of this tablet, or a new one; NULL: it is lost. */
+/* The place of this tablet's proposal, or a new one.  NULL: there is none to be had, and the proposal is lost. */
 static struct waiting *place_of(struct proposals *proposals, uint64_t tablet)
 {
     for (size_t i = 0; i < proposals->count; i++) {

@@ -88,7 +88,7 @@ static uint32_t take_results(struct part *part,
     return count;
 }
 
-/* What their answers were made of is in the message. */
+/* The answers are in the message now, so what they were made of may go. */
 static void free_evaluations(struct batch *batch,
                              const struct operation_result *results,
                              uint32_t count)

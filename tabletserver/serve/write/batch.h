@@ -42,7 +42,7 @@ struct work {
     const struct operation *operation;
     uint64_t sequence;             /* of its log record, once appended */
     struct bytes result;           /* what a duplicate is to be told; lives until it is appended */
-    uint64_t reigns_over;          /* of its tablet, when its evaluation began */
+    uint64_t reigns_over;          /* its tablet's (write_order.h), when the evaluation began */
     bool duplicate;                /* waits for the first attempt's commit */
     struct evaluation *evaluation; /* CHECK_AND_MUTATE, READ_MODIFY_WRITE; until it is answered */
     struct operation_result answer;
@@ -73,9 +73,10 @@ struct batch {
     pthread_mutex_t lock;   /* orders messages; guards remaining */
     uint32_t remaining;     /* operations not yet answered */
     uint64_t charged_bytes; /* of the server's budget for requests under way */
-    uint64_t noted_bytes;   /* of it: charged_bytes where it only reads, else 0 */
-    struct part *parts;     /* one for each loop, then reads, then immediate answers */
-    struct work *works;     /* one for each operation */
+    /* Noted as reads' in that budget: charged_bytes where it only reads, else 0. */
+    uint64_t noted_bytes;
+    struct part *parts; /* one for each loop, then reads, then immediate answers */
+    struct work *works; /* one for each operation */
     struct arena arena;
 };
 

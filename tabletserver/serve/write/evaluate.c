@@ -42,7 +42,7 @@ static enum status check(struct evaluation *evaluation, struct row_reader *reade
 
 /* --- read, modify, write ---------------------------------------------------------------------- */
 
-/* So much more is about to be held. */
+/* The evaluation is about to hold so much more: charge it to the budget.  Errors: STATUS_UNAVAILABLE. */
 static enum status charge(struct evaluation *evaluation, uint64_t bytes)
 {
     const struct batch *batch = evaluation->work->part->batch;

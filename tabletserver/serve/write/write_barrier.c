@@ -135,9 +135,9 @@ void barrier_forget_dirty(struct write_order *order, struct tablet_order *tablet
     tablet->dirty = false;
 }
 
-static bool may_drop(const struct store_tablet *stored, uint64_t configuration)
+static bool may_drop(const struct store_tablet *stored, uint64_t version)
 {
-    return !store_tablet_is_merging(stored) && host_may_remove(stored, configuration);
+    return !store_tablet_is_merging(stored) && host_may_remove(stored, version);
 }
 
 /* A barrier goes ahead once no row of its tablet is locked. */
@@ -146,7 +146,7 @@ void barrier_try(struct write_order *order, struct tablet_order *tablet)
     if (!tablet->blocked || tablet->locks > 0) {
         return;
     }
-    if (tablet->dropping && may_drop(tablet->tablet, tablet->drop_configuration)) {
+    if (tablet->dropping && may_drop(tablet->tablet, tablet->drop_version)) {
         write_flush(order, tablet);
         barrier_forget_dirty(order, tablet);
         finish_drop(order, tablet);
@@ -193,12 +193,10 @@ void write_order_split(struct write_order *order,
     barrier_try(order, tablet);
 }
 
-void write_order_drop(struct write_order *order,
-                      struct store_tablet *stored,
-                      uint64_t configuration)
+void write_order_drop(struct write_order *order, struct store_tablet *stored, uint64_t version)
 {
     struct tablet_order *tablet = store_tablet_context(stored);
-    if (!may_drop(stored, configuration) || (tablet != NULL && tablet->blocked)) {
+    if (!may_drop(stored, version) || (tablet != NULL && tablet->blocked)) {
         return; /* asked again with the next sync */
     }
     if (tablet == NULL) {
@@ -207,6 +205,6 @@ void write_order_drop(struct write_order *order,
     }
     tablet->blocked = true;
     tablet->dropping = true;
-    tablet->drop_configuration = configuration;
+    tablet->drop_version = version;
     barrier_try(order, tablet);
 }

@@ -42,7 +42,7 @@ void write_order_take(struct write_order *order, struct part *part)
     }
 }
 
-/* They are refused where every late write is. */
+/* Take those whose deadline has passed, so that they are refused where every late write is. */
 static void take_late(struct write_order *order)
 {
     struct part **link = &order->held_first;

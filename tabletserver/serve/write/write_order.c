@@ -66,7 +66,7 @@ static bool has_bounds(struct write_order *order, struct work *work)
     return false;
 }
 
-/* Shapes that need no row to be refused. */
+/* Is the operation well formed?  What can be refused without looking at its row is refused here. */
 static bool is_well_formed(struct write_order *order, struct work *work)
 {
     const struct operation *operation = work->operation;

@@ -50,21 +50,25 @@ struct tablet_order {
     struct work *deferred_first; /* behind a barrier, or a change of who serves */
     struct work *deferred_last;
     struct store_command *split; /* the barrier is this split */
-    bool split_waits;            /* and could not be appended so far: that is told once */
+    bool split_waits;            /* it could not be appended so far: that is logged once */
     bool blocked;                /* a barrier waits or is on its way */
     bool dropping;
-    uint64_t drop_configuration; /* it was said with this one in view */
-    uint32_t locks;              /* rows locked */
-    struct gather *gather;       /* NULL: nothing gathered */
+    /* The version of which the master knew when it said so (host_may_remove()). */
+    uint64_t drop_version;
+    uint32_t locks;        /* rows locked */
+    struct gather *gather; /* NULL: nothing gathered */
     struct tablet_order *dirty_next;
     bool dirty; /* in the list of those that may have something gathered */
     struct tablet_order *changing_next;
-    bool changing;          /* in the list of those that hold works until a change is over */
-    int64_t hold_until_ns;  /* of the change that goes on, for its first works; 0 = none goes on */
-    uint64_t reigns_over;   /* so many: what was evaluated before the last is void */
-    int64_t looked_ns;      /* the round in which it was asked whether it may answer */
-    enum status may_answer; /* and the answer */
-    bool holds;             /* a change goes on: it is better to wait */
+    bool changing; /* in the list of those that hold works until a change is over */
+    /* A change of who serves goes on: works are held for it until then; 0 = none does. */
+    int64_t hold_until_ns;
+    /* How many reigns have ended here: an evaluation from before the last is void. */
+    uint64_t reigns_over;
+    /* What the host was asked in the round of this time: */
+    int64_t looked_ns;
+    enum status may_answer; /* may writes be answered? */
+    bool holds;             /* does a change go on, for which it is better to wait? */
 };
 
 /* What all tablets of one loop share. */
@@ -101,7 +105,7 @@ enum status write_order_add(struct write_order *order, struct store_tablet *tabl
 /* There are new schemas in the cache: take them. */
 void write_order_refresh(struct write_order *order);
 
-/* One round: begin, any of the others, flush, answer. */
+/* A round: write_order_begin(), any of the others, write_order_flush(), write_order_answer(). */
 void write_order_begin(struct write_order *order);
 void write_order_take(struct write_order *order, struct part *part);
 /* Take what is held: as far as there is room, or all of it. */
@@ -118,11 +122,9 @@ void write_order_answer(struct write_order *order);
 void write_order_split(struct write_order *order,
                        struct store_tablet *tablet,
                        struct store_command *command);
-/* configuration as host_may_remove(): passed over where it may not go, or may not any more once no row is
+/* version as host_may_remove(): passed over where it may not go, or may not any more once no row is
  * locked.  Whoever wants it gone asks again. */
-void write_order_drop(struct write_order *order,
-                      struct store_tablet *tablet,
-                      uint64_t configuration);
+void write_order_drop(struct write_order *order, struct store_tablet *tablet, uint64_t version);
 
 /* Something of who serves the tablet has changed in the midst of a round. */
 void write_order_look_again(struct store_tablet *tablet);

@@ -79,7 +79,7 @@ static bool is_ready_below(const struct base_cursor *cursor, const struct base_p
     return cursor->cell_ready && base_position_compare(&at, position) < 0;
 }
 
-/* To the chunk that holds position. */
+/* Take the walk to the chunk that holds position. */
 static enum status search_chunk(struct base_cursor *cursor, const struct base_position *position)
 {
     struct base_walk *walk = &cursor->data;

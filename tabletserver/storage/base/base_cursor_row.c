@@ -212,7 +212,7 @@ static enum status seek_forward(struct base_cursor *cursor,
     return status;
 }
 
-/* Over a few chunks step by step. */
+/* Get behind the row by steps, if it has few chunks left: cheaper than a search. */
 static enum status step_behind_row(struct base_cursor *cursor)
 {
     enum status status = STATUS_OK;

@@ -268,7 +268,7 @@ static enum status drop_following(struct base_writer *writer, const struct entry
     return status == STATUS_OK ? base_window_find_end(writer) : status;
 }
 
-/* And to what is in memory of the stored one. */
+/* Apply the delete to those cells of the stored chunk, too, that are in memory. */
 static enum status drop_old(struct base_writer *writer, const struct entry *entry)
 {
     struct base_window *window = &writer->window;

@@ -94,7 +94,7 @@ static const char *check_cells(struct scrub *scrub, struct base_position *ret_fi
     return count == 0 ? "no cells" : NULL;
 }
 
-/* Key and cells of a chunk of the top layer. */
+/* Does the chunk lie where its key says, behind the one before it?  For chunks of the top layer.  NULL: it does. */
 static const char *check_order(struct scrub *scrub,
                                struct bytes key,
                                const struct base_position *first)

@@ -15,7 +15,7 @@
 _Static_assert(BASE_EXTENT_PREFIX_BYTES + BASE_SLICE_BYTES <= KV_KEY_BYTES_MAX,
                "a slice fits a key");
 
-/* What a move of the file's cursor hit. */
+/* The record on which a move of the file's cursor has ended. */
 struct hit {
     bool found;
     struct bytes key;
@@ -84,7 +84,7 @@ static struct bytes make_stored(struct base_walk *walk, struct bytes rest)
     return bytes_of(walk->stored, prefix + rest.size_bytes);
 }
 
-/* The least stored key above all of the layer. */
+/* The lowest stored key above all keys of the layer. */
 static struct bytes make_layer_end(struct base_walk *walk)
 {
     size_t size = make_prefix(walk);

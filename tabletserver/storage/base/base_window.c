@@ -36,7 +36,7 @@ bool base_window_walk_is_in_row(const struct base_writer *writer)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* The walk stands behind the row. */
+/* The walk stands behind the row: what follows there tells where a gap ends, and how much room there is. */
 static enum status note_row_end(struct base_writer *writer)
 {
     const struct base_walk *walk = &writer->data;

@@ -206,7 +206,7 @@ enum status store_tablet_configure(struct store_tablet *tablet,
     if (atomic_load(&tablet->state) != STORE_TABLET_LIVE) {
         return STATUS_NOT_OWNER;
     }
-    if (tablet->learns_first) {
+    if (tablet->learn.replaces) {
         return STATUS_RESOURCE_EXHAUSTED;
     }
     /* What a tablet without a configuration has in the log counts as committed at replay. */
@@ -321,7 +321,7 @@ static struct store_tablet **take_wanted(struct store *store, uint32_t *ret_coun
         struct store_tablet *tablet = store->tablets[i];
         /* One that is being merged may be in the base no more. */
         bool is_live = atomic_load(&tablet->state) == STORE_TABLET_LIVE;
-        if (is_live && !atomic_load(&tablet->learnt_first) &&
+        if (is_live && !atomic_load(&tablet->learn.replaced) &&
             atomic_exchange(&tablet->meta_wanted, false)) {
             store_tablet_ref(tablet);
             wanted[(*ret_count)++] = tablet;

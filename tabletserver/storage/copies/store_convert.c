@@ -71,11 +71,11 @@ static void configure_child(struct store_tablet *parent,
     child->window_version = parent->window_version;
 }
 
-/* The parent's last layer: nothing is in it. */
+/* Give the parent an empty last layer: when that is "flushed", the parent ends in the base. */
 static void push_ending(struct store_tablet *parent, struct store_layer *ending, uint64_t position)
 {
-    ending->last_sequence = parent->ending_sequence;
-    ending->after_sequence = parent->split_sequence;
+    ending->last_sequence = parent->split.ending_sequence;
+    ending->after_sequence = parent->split.sequence;
     ending->clock = atomic_load(&parent->clock);
     ending->frozen = true;
     store_layer_hold_log(ending, position);
@@ -130,7 +130,7 @@ static void begin(struct store_tablet *parent,
     store_split_begin(parent);
     push_ending(parent, ending, position);
     for (int i = 0; i < 2; i++) {
-        configure_child(parent, parent->children[i], configuration);
+        configure_child(parent, parent->split.children[i], configuration);
     }
 }
 
@@ -219,9 +219,9 @@ enum status store_tablet_convert(struct store_tablet *parent, struct store_table
     uint64_t position = parent->store->log_position;
     begin(parent, &parent->configuration, ending, position);
     for (int i = 0; i < 2; i++) {
-        parent->children[i]->configuring_position = position;
-        store_list_pending(parent->children[i]);
-        ret_children[i] = parent->children[i];
+        parent->split.children[i]->configuring_position = position;
+        store_list_pending(parent->split.children[i]);
+        ret_children[i] = parent->split.children[i];
     }
     return STATUS_OK;
 }
@@ -230,7 +230,8 @@ enum status store_tablet_convert(struct store_tablet *parent, struct store_table
  * has been noted. */
 static bool are_both_durable(const struct store_tablet *parent)
 {
-    return parent->children[0]->durable_number > 0 && parent->children[1]->durable_number > 0;
+    return parent->split.children[0]->durable_number > 0 &&
+           parent->split.children[1]->durable_number > 0;
 }
 
 /* It is a first one that makes them both durable.  With a later one there is no parent to look for, which would take the
@@ -247,7 +248,7 @@ void store_conversion_settle(struct store_tablet *child)
     while (parent != NULL && parent->descriptor.tablet != nearest) {
         parent = parent->hidden_next;
     }
-    if (parent != NULL && !parent->may_end && are_both_durable(parent)) {
+    if (parent != NULL && !parent->split.may_end && are_both_durable(parent)) {
         store_split_let_end(parent);
     }
 }
@@ -279,8 +280,8 @@ enum status store_conversion_replay(struct store_tablet *parent,
     parent->synced = barrier.sequence;
     begin(parent, &configuration, ending, position);
     for (int i = 0; i < 2; i++) {
-        store_note_durable_configuration(parent->children[i], position);
-        parent->children[i]->leads = false; /* until all is replayed */
+        store_note_durable_configuration(parent->split.children[i], position);
+        parent->split.children[i]->leads = false; /* until all is replayed */
     }
     store_split_let_end(parent);
     return STATUS_OK;

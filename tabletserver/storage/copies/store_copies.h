@@ -17,14 +17,14 @@ enum status store_commit_up_to(struct store_tablet *tablet, uint64_t sequence);
 bool store_is_alone(const struct store *store, const struct store_configuration *configuration);
 void store_set_configuration(struct store_tablet *tablet,
                              const struct store_configuration *configuration);
-/* Into the log: CONFIGURATION, or CONVERSION.  Errors: as of log_append(). */
+/* Log a configuration: as a CONFIGURATION, or a CONVERSION.  Errors: as of log_append(). */
 enum status store_log_configuration(struct store_tablet *tablet,
                                     enum record_type type,
                                     const struct store_configuration *configuration,
                                     uint64_t kept_sequence);
-/* The present one is durable in the log, in the batch at position. */
+/* The configuration that the tablet has is durable in the log, in the batch at position. */
 void store_note_durable_configuration(struct store_tablet *tablet, uint64_t position);
-/* The log is synced up to there: has the configuration become durable by it? */
+/* The log is synced up to there: is the configuration durable by that, which it was not before? */
 bool store_settle_configuration(struct store_tablet *tablet, uint64_t synced);
 /* From where on the log is needed for the configuration; STORE_POSITION_NONE = it is not. */
 uint64_t store_configuration_holds(struct store_tablet *tablet);
@@ -38,7 +38,8 @@ void store_note_meta_written(struct store_tablet *tablet);
 
 /* --- store_convert.c ------------------------------------------------------------------------------ */
 
-/* Committed up to the barrier, and nothing behind it.  Errors: as of store_tablet_convert(). */
+/* Commit the tablet up to the barrier at `sequence`, and drop what lies behind it.  Errors: as of
+ * store_tablet_convert(). */
 enum status store_stand_at(struct store_tablet *tablet, uint64_t sequence);
 /* The configuration of one whose parent is not in the base became durable. */
 void store_conversion_settle(struct store_tablet *child);
@@ -64,8 +65,8 @@ void store_lesson_destroy(struct store *store, struct store_lesson *lesson);
 
 /* --- store_log_read.c ------------------------------------------------------------------------------ */
 
-/* Of a tablet that is shared: entry `sequence` is in the batch at position; what is above `kept` was
- * dropped there. */
+/* Marks, by which the log of a shared tablet is found again: entry `sequence` is in the batch at position; or
+ * there all above `kept` was dropped. */
 void store_mark(struct store_tablet *tablet, uint64_t sequence, uint64_t position);
 void store_mark_drop(struct store_tablet *tablet, uint64_t kept, uint64_t position);
 /* Forget marks into what is not kept any more. */

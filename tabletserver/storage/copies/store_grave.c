@@ -10,7 +10,7 @@ struct store_grave {
     uint64_t position; /* of the last batch that may be about it */
 };
 
-/* The first that is not of a lower number. */
+/* The place of the tablet's grave among all, or where it would be. */
 static size_t place_of(const struct store *store, uint64_t tablet)
 {
     size_t from = 0;

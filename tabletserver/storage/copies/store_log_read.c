@@ -70,7 +70,7 @@ static bool on_record(void *context, const struct log_record *record, uint64_t p
     return reading->status == STATUS_OK;
 }
 
-/* In the arena, as far as they are committed. */
+/* Copy the entries that were read into the arena, as far as they are committed. */
 static enum status hand_out(struct reading *reading, struct store_log_slice *ret_slice)
 {
     uint64_t count = count_of(reading);

@@ -102,17 +102,17 @@ bool store_tablet_is_flushed(struct store_tablet *tablet)
     return flushed;
 }
 
-/* Wholly in the base; if not, on its way there. */
+/* Is all of the tablet in the base?  If not, it is flushed soon. */
 static bool bring_to_base(struct store_tablet *tablet)
 {
     bool flushed = store_tablet_is_flushed(tablet);
     if (!flushed) {
         store_flush_soon(tablet);
     }
-    return flushed && !atomic_load(&tablet->erase_told);
+    return flushed && !atomic_load(&tablet->erase.told);
 }
 
-/* Up to its barrier, and nothing else. */
+/* Commit the tablet up to its barrier, drop what lies behind it, and bring it to the base. */
 static enum status bring_to(struct store_tablet *tablet, uint64_t sequence)
 {
     if (sequence < store_tablet_committed(tablet)) {
@@ -233,9 +233,9 @@ static enum status join_dedupe(struct store_tablet *merged,
     }
     buffer_deinit(&image);
     if (status == STATUS_OK) {
-        buffer_reset(&merged->split_dedupe);
-        dedupe_encode(merged->dedupe, &merged->split_dedupe);
-        status = merged->split_dedupe.failed ? STATUS_NO_MEMORY : STATUS_OK;
+        buffer_reset(&merged->split.dedupe);
+        dedupe_encode(merged->dedupe, &merged->split.dedupe);
+        status = merged->split.dedupe.failed ? STATUS_NO_MEMORY : STATUS_OK;
     }
     return status;
 }
@@ -357,7 +357,7 @@ static enum status write_merged(struct base_writer *writer, const struct store_j
     enum status status = store_encode_whole(sequence, &merged->applied);
     if (status == STATUS_OK) {
         status = store_put_dedupe(writer, merged->descriptor.tablet,
-                                  buffer_bytes(&merged->split_dedupe), 0,
+                                  buffer_bytes(&merged->split.dedupe), 0,
                                   &merged->dedupe_piece_count);
     }
     if (status == STATUS_OK) {
@@ -406,7 +406,7 @@ enum status store_merge_write(struct store_job *job)
         atomic_store(&merged->flushed_clock, atomic_load(&merged->clock));
         merged->applied_whole = true;
         merged->estimate_due = true;
-        merged->sweep_due = true;
+        merged->sweep.due = true;
     }
     return status;
 }

@@ -40,7 +40,7 @@ enum status store_relearn_find(struct store *store, struct error *ret_error)
 
 /* --- may it be cut? ------------------------------------------------------------------------------- */
 
-/* The only copy there is, as far as it knows. */
+/* Do these members name this store's copy alone? */
 static bool is_lone(const struct store *store, const struct replica_configuration *members)
 {
     return members->member_count == 1 && members->members[0].store == store->identity.store_number;
@@ -193,7 +193,7 @@ enum status store_relearn_lift(struct store *store, struct error *ret_error)
 
 bool store_tablet_is_torn(const struct store_tablet *tablet)
 {
-    return !tablet->learning && store_tablet_prepared(tablet) < tablet->hold_until;
+    return !tablet->learn.begun && store_tablet_prepared(tablet) < tablet->hold_until;
 }
 
 enum status store_relearn_mark(struct store *store, struct error *ret_error)

@@ -18,8 +18,8 @@ static bool is_in_slice(const struct store_tablet *tablet,
                         const struct store_entry *of,
                         const struct record_entry *entry)
 {
-    return tablet->learning && of->sequence <= tablet->hold_until &&
-           bytes_compare(entry->row, buffer_bytes(&tablet->learn_below)) >= 0;
+    return tablet->learn.begun && of->sequence <= tablet->hold_until &&
+           bytes_compare(entry->row, buffer_bytes(&tablet->learn.below)) >= 0;
 }
 
 static void cancel_rows(struct store_tablet *tablet,
@@ -61,7 +61,7 @@ static enum status apply_write(struct store_tablet *tablet,
                                const struct store_entry *of,
                                const struct record_write *write)
 {
-    if (of->sequence <= tablet->hold_until && !tablet->learning) {
+    if (of->sequence <= tablet->hold_until && !tablet->learn.begun) {
         return store_replay_write(tablet, of, write);
     }
     for (size_t i = 0; i < write->entry_count; i++) {
@@ -94,7 +94,7 @@ static enum status apply_drop_range(struct store_tablet *tablet, const struct st
     struct record_drop_range drop;
     enum status status = record_decode_drop_range(of->payload, &drop, NULL);
     ASSERT(status == STATUS_OK); /* it did when it came */
-    if (tablet->learning) {
+    if (tablet->learn.begun) {
         return STATUS_CORRUPT; /* its primary gives out none meanwhile */
     }
     status = dedupe_record(tablet->dedupe, &drop.request, of->sequence, of->stamp.clock,
@@ -178,10 +178,10 @@ static enum status apply_up_to(struct store_tablet *tablet, uint64_t sequence)
 
 enum status store_commit_up_to(struct store_tablet *tablet, uint64_t sequence)
 {
-    if (tablet->learns_first) {
+    if (tablet->learn.replaces) {
         return STATUS_RESOURCE_EXHAUSTED;
     }
-    if (tablet->learning && sequence > tablet->hold_until) {
+    if (tablet->learn.begun && sequence > tablet->hold_until) {
         sequence = tablet->hold_until;
     }
     enum status status = apply_up_to(tablet, sequence);
@@ -210,8 +210,8 @@ static enum status check_entry(struct store_tablet *tablet,
     if (entry->stamp.clock <= appended_clock(tablet)) {
         return error_set(ret_error, STATUS_CORRUPT, "an entry older than the one before it");
     }
-    bool follows_on_nothing = tablet->learning && !tablet->learn_follows;
-    enum status status = tablet->learns_first || follows_on_nothing
+    bool follows_on_nothing = tablet->learn.begun && !tablet->learn.follows;
+    enum status status = tablet->learn.replaces || follows_on_nothing
                              ? STATUS_RESOURCE_EXHAUSTED
                              : store_check_append(tablet, false);
     if (status == STATUS_OK && tablet->window.count > 0 &&
@@ -325,7 +325,7 @@ bool store_tablet_leads(const struct store_tablet *tablet)
 
 enum status store_tablet_lead(struct store_tablet *tablet)
 {
-    if (tablet->learning || tablet->learns_first) {
+    if (tablet->learn.begun || tablet->learn.replaces) {
         return STATUS_RESOURCE_EXHAUSTED; /* a part of it leads nobody */
     }
     enum status status = apply_up_to(tablet, UINT64_MAX);

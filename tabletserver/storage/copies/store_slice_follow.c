@@ -68,12 +68,12 @@ static void take_over(struct store_tablet *tablet, struct store_lesson *lesson)
     hlc_observe(&store->hlc, lesson->slice.records.clock);
     tablet->flush_wanted = false;
     tablet->hold_until = lesson->slice.sequence; /* 0: of an empty one */
-    tablet->learn_follows = true;
-    tablet->learning = true;
-    tablet->learn_at = (struct tablet_position){.family = 0};
-    buffer_reset(&tablet->learn_below);
-    buffer_deinit(&tablet->learn_image);
-    atomic_store(&tablet->learnt_first, false);
+    tablet->learn.follows = true;
+    tablet->learn.begun = true;
+    tablet->learn.at = (struct tablet_position){.family = 0};
+    buffer_reset(&tablet->learn.below);
+    buffer_deinit(&tablet->learn.image);
+    atomic_store(&tablet->learn.replaced, false);
     store_release_log(store);
     store_work_wake(store);
 }
@@ -90,14 +90,14 @@ static void go_on(struct store_tablet *tablet, const struct store_lesson *lesson
 {
     const struct slice *slice = &lesson->slice;
     if (slice->sequence > tablet->hold_until) { /* then it begins with a row */
-        copy_into(&tablet->learn_below, slice->from.row);
+        copy_into(&tablet->learn.below, slice->from.row);
         tablet->hold_until = slice->sequence;
     }
-    copy_into(&tablet->learn_row, slice->to.row);
-    copy_into(&tablet->learn_qualifier, slice->to.qualifier);
-    tablet->learn_at = slice->to;
-    tablet->learn_at.row = buffer_bytes(&tablet->learn_row);
-    tablet->learn_at.qualifier = buffer_bytes(&tablet->learn_qualifier);
+    copy_into(&tablet->learn.at_row, slice->to.row);
+    copy_into(&tablet->learn.at_qualifier, slice->to.qualifier);
+    tablet->learn.at = slice->to;
+    tablet->learn.at.row = buffer_bytes(&tablet->learn.at_row);
+    tablet->learn.at.qualifier = buffer_bytes(&tablet->learn.at_qualifier);
 }
 
 static void note_durable(struct store_tablet *tablet, struct store_lesson *lesson)
@@ -115,7 +115,7 @@ static void note_durable(struct store_tablet *tablet, struct store_lesson *lesso
         }
         break;
     case LESSON_END:
-        tablet->learning = false;
+        tablet->learn.begun = false;
         store_flush_soon(tablet);
         break;
     }
@@ -126,12 +126,12 @@ void store_on_lesson(struct store *store, struct store_job *job)
     struct store_tablet *tablet = job->tablet;
     struct store_lesson *lesson = job->lesson;
     enum status status = job->error.status;
-    tablet->learn_busy = false;
+    tablet->learn.busy = false;
     if (status == STATUS_OK) {
         note_durable(tablet, lesson);
     }
     if (lesson->kind == LESSON_FIRST) {
-        tablet->learns_first = false;
+        tablet->learn.replaces = false;
     }
     if (atomic_load(&tablet->state) == STORE_TABLET_LIVE && store->callbacks.on_taught != NULL) {
         store->callbacks.on_taught(store->callbacks.context, tablet, status);

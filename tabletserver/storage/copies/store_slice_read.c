@@ -266,7 +266,7 @@ static enum status take_rows(struct walk *walk)
     return status;
 }
 
-/* Where it goes on, copied. */
+/* Keep a copy of where the next slice begins. */
 static enum status move_on(struct store_slices *slices, const struct tablet_position *to)
 {
     struct buffer row = BUFFER_INIT;

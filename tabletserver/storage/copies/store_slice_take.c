@@ -30,23 +30,23 @@ void store_lesson_destroy(struct store *store, struct store_lesson *lesson)
 
 bool store_tablet_is_half_taught(const struct store_tablet *tablet)
 {
-    return tablet->learning || tablet->learns_first;
+    return tablet->learn.begun || tablet->learn.replaces;
 }
 
 bool store_tablet_began_anew(const struct store_tablet *tablet)
 {
-    return tablet->learning && !tablet->learns_first;
+    return tablet->learn.begun && !tablet->learn.replaces;
 }
 
 bool store_learn_gathers(const struct store_tablet *tablet)
 {
-    return tablet->learn_image.size_bytes > 0;
+    return tablet->learn.image.size_bytes > 0;
 }
 
 /* While records gather, what a walk before has left behind waits for nothing: it is about to go. */
 bool store_learn_is_level(const struct store_tablet *tablet)
 {
-    return !tablet->learn_busy &&
+    return !tablet->learn.busy &&
            (store_learn_gathers(tablet) || store_tablet_committed(tablet) >= tablet->hold_until);
 }
 
@@ -59,8 +59,8 @@ static enum status add_job(struct store_tablet *tablet, struct store_lesson *les
     store_tablet_ref(tablet);
     job->tablet = tablet;
     job->lesson = lesson;
-    tablet->learn_busy = true;
-    tablet->learns_first = lesson->kind == LESSON_FIRST;
+    tablet->learn.busy = true;
+    tablet->learn.replaces = lesson->kind == LESSON_FIRST;
     store_add_job(tablet->store, job);
     return STATUS_OK;
 }
@@ -80,7 +80,7 @@ static enum status create(struct store_lesson **ret_lesson)
 static enum status prepare_first(struct store_tablet *tablet, struct store_lesson *lesson)
 {
     const struct slice_records *records = &lesson->slice.records;
-    buffer_append_bytes(&lesson->image, buffer_bytes(&tablet->learn_image));
+    buffer_append_bytes(&lesson->image, buffer_bytes(&tablet->learn.image));
     buffer_append_bytes(&lesson->image, records->piece);
     lesson->horizons = memory_allocate((records->horizon_count + 1U) * sizeof *lesson->horizons);
     lesson->deletes = store_range_deletes_create(NULL, 0, NULL, 0, NULL);
@@ -107,21 +107,21 @@ static enum status take_records(struct store_tablet *tablet, struct store_lesson
     const struct slice_records *records = &lesson->slice.records;
     uint64_t end_bytes = records->offset_bytes + records->piece.size_bytes;
     if (records->offset_bytes == 0) {
-        buffer_reset(&tablet->learn_image);
-        tablet->learn_sequence = lesson->slice.sequence;
+        buffer_reset(&tablet->learn.image);
+        tablet->learn.sequence = lesson->slice.sequence;
     }
     if (lesson->slice.sequence < store_tablet_appended(tablet) ||
-        lesson->slice.sequence != tablet->learn_sequence ||
-        records->offset_bytes != tablet->learn_image.size_bytes) {
+        lesson->slice.sequence != tablet->learn.sequence ||
+        records->offset_bytes != tablet->learn.image.size_bytes) {
         return STATUS_FAILED_PRECONDITION;
     }
     if (end_bytes == records->image_bytes) {
         lesson->kind = LESSON_FIRST;
         return prepare_first(tablet, lesson);
     }
-    buffer_append_bytes(&tablet->learn_image, records->piece);
-    if (tablet->learn_image.failed) {
-        buffer_deinit(&tablet->learn_image);
+    buffer_append_bytes(&tablet->learn.image, records->piece);
+    if (tablet->learn.image.failed) {
+        buffer_deinit(&tablet->learn.image);
         return STATUS_NO_MEMORY;
     }
     lesson->kind = LESSON_PIECE;
@@ -131,15 +131,15 @@ static enum status take_records(struct store_tablet *tablet, struct store_lesson
 /* Room for what go_on() copies. */
 static enum status reserve(struct store_tablet *tablet, const struct slice *slice)
 {
-    struct buffer *buffers[] = {&tablet->learn_row, &tablet->learn_qualifier};
+    struct buffer *buffers[] = {&tablet->learn.at_row, &tablet->learn.at_qualifier};
     size_t sizes[] = {slice->to.row.size_bytes, slice->to.qualifier.size_bytes};
     bool room = true;
     for (int i = 0; i < 2; i++) { /* they grow: the place that they have is not to be lost */
         room = room && buffer_reserve(buffers[i], sizes[i] + 1) != NULL;
     }
-    tablet->learn_at.row = buffer_bytes(&tablet->learn_row);
-    tablet->learn_at.qualifier = buffer_bytes(&tablet->learn_qualifier);
-    room = room && buffer_reserve(&tablet->learn_below, slice->from.row.size_bytes + 1) != NULL;
+    tablet->learn.at.row = buffer_bytes(&tablet->learn.at_row);
+    tablet->learn.at.qualifier = buffer_bytes(&tablet->learn.at_qualifier);
+    room = room && buffer_reserve(&tablet->learn.below, slice->from.row.size_bytes + 1) != NULL;
     return room ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
@@ -148,8 +148,8 @@ static enum status take_rows(struct store_tablet *tablet, struct store_lesson *l
     const struct slice *slice = &lesson->slice;
     bool same = slice->sequence == tablet->hold_until;
     lesson->kind = LESSON_ROWS;
-    if (!tablet->learning || !tablet->learn_follows || slice->sequence < tablet->hold_until ||
-        tablet_position_compare(&slice->from, &tablet->learn_at) != 0 ||
+    if (!tablet->learn.begun || !tablet->learn.follows || slice->sequence < tablet->hold_until ||
+        tablet_position_compare(&slice->from, &tablet->learn.at) != 0 ||
         (!same && slice->from.family != 0)) {
         return STATUS_FAILED_PRECONDITION;
     }
@@ -165,7 +165,7 @@ static enum status take_rows(struct store_tablet *tablet, struct store_lesson *l
     return reserve(tablet, slice);
 }
 
-/* Who counts must not lose what it has. */
+/* Only a copy that does not count may be taught: what it has is dropped for that. */
 static bool may_learn(const struct store_tablet *tablet)
 {
     const struct replica_configuration *members = &tablet->configuration.members;
@@ -197,7 +197,7 @@ enum status store_learn(struct store_tablet *tablet, struct bytes slice, struct 
     struct store_lesson *lesson = NULL;
     struct error error = {.status = STATUS_OK};
     enum status status = STATUS_OK;
-    if (tablet->learn_busy) {
+    if (tablet->learn.busy) {
         status = STATUS_UNAVAILABLE;
     } else if (!may_learn(tablet) || atomic_load(&tablet->state) != STORE_TABLET_LIVE) {
         status = STATUS_FAILED_PRECONDITION;
@@ -222,10 +222,10 @@ enum status store_learn(struct store_tablet *tablet, struct bytes slice, struct 
 enum status store_learn_end(struct store_tablet *tablet)
 {
     struct store_lesson *lesson = NULL;
-    if (!tablet->learning || !tablet->learn_at.everything) {
+    if (!tablet->learn.begun || !tablet->learn.at.everything) {
         return STATUS_FAILED_PRECONDITION;
     }
-    if (tablet->learn_busy || store_tablet_committed(tablet) < tablet->hold_until) {
+    if (tablet->learn.busy || store_tablet_committed(tablet) < tablet->hold_until) {
         return STATUS_UNAVAILABLE;
     }
     enum status status = create(&lesson);

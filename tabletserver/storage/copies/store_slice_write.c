@@ -96,16 +96,16 @@ static void note_first(struct store_tablet *tablet,
     tablet->dedupe_piece_count = dedupe_pieces;
     tablet->flushed_sequence = lesson->slice.sequence;
     atomic_store(&tablet->flushed_clock, lesson->slice.records.clock);
-    tablet->sweep_due = false;
-    tablet->sweep_piece = 0;
-    buffer_reset(&tablet->sweep_resume);
-    tablet->erase_piece = 0;
-    buffer_reset(&tablet->erase_resume);
+    tablet->sweep.due = false;
+    tablet->sweep.piece = 0;
+    buffer_reset(&tablet->sweep.resume);
+    tablet->erase.piece = 0;
+    buffer_reset(&tablet->erase.resume);
     tablet->collect.stage = STORE_COLLECT_IDLE;
     tablet->collect.schema_version = 0; /* the teacher may not have collected yet */
     atomic_store(&tablet->row_estimate, 0);
     store_note_meta_written(tablet);
-    atomic_store(&tablet->learnt_first, true);
+    atomic_store(&tablet->learn.replaced, true);
 }
 
 /* The walk is over: all of it is there, as the applied map says. */

@@ -35,7 +35,7 @@ static enum status check_drop_range(const struct record_drop_range *drop,
                   : error_set(ret_error, STATUS_CORRUPT, "a range outside the tablet's");
 }
 
-/* Whatever could not be applied later. */
+/* Decode the entry, and refuse now whatever could not be applied when it is committed. */
 static enum status decode(struct store_window_entry *entry,
                           const struct row_range *range,
                           struct error *ret_error)

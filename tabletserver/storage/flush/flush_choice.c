@@ -60,12 +60,13 @@ static void consider(struct store_tablet *tablet, struct flush_choice *choice)
     choice->largest_bytes = largest > choice->largest_bytes ? largest : choice->largest_bytes;
     enum store_tablet_state state = atomic_load(&tablet->state);
     if (state != STORE_TABLET_DROPPING && tablet->progress.state == FLUSH_RUNNING &&
-        !atomic_load(&tablet->learnt_first)) {
+        !atomic_load(&tablet->learn.replaced)) {
         struct store_layer *layer = oldest_layer(tablet);
         uint64_t position = atomic_load(&layer->first_position);
         /* The last layer is ended together with the tablet, so not before the loop has made the
          * children, and their record is durable. */
-        bool waits = layer->last_sequence == tablet->ending_sequence && !tablet->may_end;
+        bool waits = layer->last_sequence == tablet->split.ending_sequence &&
+                     !tablet->split.may_end;
         if (!waits && (choice->tablet == NULL || position < choice->position)) {
             choice->tablet = tablet;
             choice->layer = layer;

@@ -15,8 +15,8 @@
 
 struct flush_pace {
     uint32_t percent; /* of the time, and of the processors; 100 = no rest */
-    uint64_t
-        processors_permille; /* what the process may use, in thousandths of one; 0 = not known */
+    /* What the process may use of the processors, in thousandths of one; 0 = not known. */
+    uint64_t processors_permille;
 };
 
 /* After work that took busy_ns, cpu_ns of them on a processor. */

@@ -198,7 +198,7 @@ static enum status put_entries(struct run *run)
 static bool ends_tablet(const struct run *run)
 {
     return atomic_load(&run->tablet->state) == STORE_TABLET_SPLIT &&
-           run->layer->last_sequence == run->tablet->ending_sequence;
+           run->layer->last_sequence == run->tablet->split.ending_sequence;
 }
 
 /* --- one transaction ------------------------------------------------------------------------------ */
@@ -304,7 +304,7 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
         tablet->flushed_sequence = run->layer->last_sequence;
         atomic_store(&tablet->flushed_clock, run->layer->clock);
         tablet->estimate_due = true;
-        tablet->sweep_due = true;
+        tablet->sweep.due = true;
         atomic_fetch_add(&tablet->row_estimate, memtable_row_count(run->layer->memtable));
         atomic_fetch_add(&tablet->flush_count, 1);
         atomic_fetch_add(&store->flushes, 1);

@@ -252,7 +252,7 @@ static enum status release_segments(struct log *log, struct error *ret_error)
     }
 }
 
-/* One spare less. */
+/* Remove one of the spare segments. */
 static enum status shed_spare(struct log *log, struct error *ret_error)
 {
     uint64_t number = log->spares[--log->spare_count];

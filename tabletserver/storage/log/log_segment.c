@@ -136,7 +136,7 @@ static enum status provide_file(const char *folder,
     return status == STATUS_OK ? file_preallocate(ret_file, segment_bytes, ret_error) : status;
 }
 
-/* Header, sync, name, sync. */
+/* Write the header and sync it, then give the file its name and sync that: a named segment has its header. */
 static enum status name_file(struct log_segment *segment,
                              const char *folder,
                              bool *ret_named,

@@ -20,7 +20,7 @@ static size_t free_bytes(const struct memtable_chunk *chunk)
     return chunk->size_bytes - chunk->used_bytes;
 }
 
-/* A whole large piece, or any other size. */
+/* Memory for a chunk: one large piece where it has just that size. */
 static struct memtable_chunk *allocate_chunk(size_t all_bytes)
 {
     return all_bytes == MEMORY_LARGE_BYTES ? memory_large_allocate() : memory_allocate(all_bytes);

@@ -53,17 +53,18 @@ struct store_settings {
     int64_t log_keep_us;       /* what the log lets go of is kept so long for other copies, */
     uint64_t log_keep_bytes;   /* as far as it takes no more than that */
     uint64_t window_bytes_max; /* of one tablet's entries that wait to be committed */
-    uint32_t
-        slice_bytes; /* of a tablet that is taught: about so much at once, an eighth or less of it
-                             where it is not hurried (store_slice.h) */
+    /* About so much of a tablet that is taught is sent at once; an eighth or less of it where
+     * nobody waits for that tablet (store_slice.h). */
+    uint32_t slice_bytes;
     uint64_t map_size_bytes;          /* LMDB address space; 0 = size of the file system */
     uint64_t flush_transaction_bytes; /* dirty pages per LMDB transaction */
     uint32_t flush_pace_percent;      /* share of time the flush thread may be busy; 100 = all */
     uint64_t ballast_bytes;           /* kept so that deletes work on a full disk; 0 = none */
     uint64_t scrub_bytes_per_second;  /* 0 = no scrub */
     int64_t gc_interval_us;           /* between two garbage-collection passes of a tablet */
-    bool
-        relearns; /* a log that is refused is cut where all tablets have other copies (store_relearn.h) */
+    /* A damaged log is cut instead of refused where all tablets have other copies
+     * (store_relearn.h). */
+    bool relearns;
     struct dedupe_limits dedupe;
 };
 

@@ -106,7 +106,7 @@ enum status store_freeze(struct store_tablet *tablet)
         STORE_POSITION_NONE) {
         return STATUS_OK;
     }
-    if (tablet->layer_count >= STORE_LAYERS_MAX || tablet->learns_first ||
+    if (tablet->layer_count >= STORE_LAYERS_MAX || tablet->learn.replaces ||
         store_tablet_prepared(tablet) < tablet->hold_until) {
         return STATUS_RESOURCE_EXHAUSTED;
     }
@@ -315,11 +315,11 @@ static void finish_split(struct store_tablet *tablet)
     if (store_split_apply(tablet) != STATUS_OK) {
         return; /* without memory: tried again at the next poll */
     }
-    store->callbacks.on_split(store->callbacks.context, tablet, tablet->children[0],
-                              tablet->children[1]);
+    store->callbacks.on_split(store->callbacks.context, tablet, tablet->split.children[0],
+                              tablet->split.children[1]);
 }
 
-/* Those that are dropped or converted nobody hears of. */
+/* Does the caller hear of the tablet?  Not when it is being dropped, or its children serve. */
 static bool is_there(const struct store_tablet *tablet)
 {
     enum store_tablet_state state = atomic_load(&tablet->state);
@@ -343,13 +343,13 @@ static bool commit_alone(struct store_tablet *tablet)
         store->callbacks.on_committed(store->callbacks.context, tablet, sequence);
     }
     if (atomic_load(&tablet->state) == STORE_TABLET_BARRIER &&
-        store_tablet_committed(tablet) == tablet->split_sequence) {
+        store_tablet_committed(tablet) == tablet->split.sequence) {
         finish_split(tablet);
     }
     return done && advanced;
 }
 
-/* Who has others tells what is synced, and commits by word. */
+/* A tablet with other members: say what is synced here; what is committed will be told (store_tablet_commit()). */
 static bool tell_synced(struct store_tablet *tablet, uint64_t sequence)
 {
     struct store *store = tablet->store;

@@ -179,7 +179,7 @@ static bool due_range_delete(struct store_tablet *tablet,
     }
     (void)pthread_mutex_lock(&tablet->mutex);
     if (tablet->range_deletes->count > 0 && tablet->lineage_count == 0 &&
-        !atomic_load(&tablet->erase_told) && atomic_load(&tablet->state) == STORE_TABLET_LIVE &&
+        !atomic_load(&tablet->erase.told) && atomic_load(&tablet->state) == STORE_TABLET_LIVE &&
         tablet->range_deletes->deletes[0].sequence <= tablet->flushed_sequence) {
         due = true;
         *ret_deletes = store_range_deletes_ref(tablet->range_deletes);
@@ -197,12 +197,12 @@ static enum status erase_range(struct base_writer *writer,
                                bool *ret_done)
 {
     bool piece_done = true;
-    if (tablet->erase_piece < pieces->count) {
-        const struct base_piece *piece = &pieces->pieces[tablet->erase_piece];
+    if (tablet->erase.piece < pieces->count) {
+        const struct base_piece *piece = &pieces->pieces[tablet->erase.piece];
         struct row_range range;
         if (row_range_intersect(&piece->range, &delete->range, &range)) {
             enum status status = base_erase_step(writer, piece->extent, &range, delete->stamp,
-                                                 &tablet->erase_resume, ERASE_BUDGET_BYTES,
+                                                 &tablet->erase.resume, ERASE_BUDGET_BYTES,
                                                  &piece_done);
             if (status != STATUS_OK) {
                 return status;
@@ -210,19 +210,19 @@ static enum status erase_range(struct base_writer *writer,
         }
     }
     if (piece_done) {
-        tablet->erase_piece++;
-        buffer_reset(&tablet->erase_resume);
+        tablet->erase.piece++;
+        buffer_reset(&tablet->erase.resume);
     }
-    *ret_done = tablet->erase_piece >= pieces->count;
+    *ret_done = tablet->erase.piece >= pieces->count;
     if (!*ret_done) {
         return STATUS_OK;
     }
-    uint64_t before = tablet->erased_sequence;
-    tablet->erased_sequence = delete->sequence;
+    uint64_t before = tablet->erase.sequence;
+    tablet->erase.sequence = delete->sequence;
     enum status status = store_put_tablet_meta(writer, tablet, tablet->flushed_sequence,
                                                atomic_load(&tablet->flushed_clock),
                                                tablet->dedupe_piece_count);
-    tablet->erased_sequence = status == STATUS_OK ? delete->sequence : before;
+    tablet->erase.sequence = status == STATUS_OK ? delete->sequence : before;
     return status;
 }
 
@@ -231,7 +231,7 @@ static enum status erase_range_step(struct store_tablet *tablet,
                                     const struct store_pieces *pieces)
 {
     struct base_writer *writer = NULL;
-    uint64_t erased_before = tablet->erased_sequence;
+    uint64_t erased_before = tablet->erase.sequence;
     enum status status = base_writer_begin(tablet->store->base, &writer);
     if (status != STATUS_OK) {
         return status;
@@ -244,18 +244,18 @@ static enum status erase_range_step(struct store_tablet *tablet,
         status = base_writer_commit(writer);
     }
     if (status != STATUS_OK) {
-        tablet->erased_sequence = erased_before;
-        tablet->erase_piece = 0;
-        buffer_reset(&tablet->erase_resume);
+        tablet->erase.sequence = erased_before;
+        tablet->erase.piece = 0;
+        buffer_reset(&tablet->erase.resume);
         return status;
     }
     if (done) {
-        tablet->erase_piece = 0;
-        atomic_store(&tablet->erase_told, true);
-        tablet->erase_event = (struct store_event){.kind = STORE_EVENT_RANGE_DELETE_DONE,
+        tablet->erase.piece = 0;
+        atomic_store(&tablet->erase.told, true);
+        tablet->erase.event = (struct store_event){.kind = STORE_EVENT_RANGE_DELETE_DONE,
                                                    .subject = tablet};
         store_tablet_ref(tablet); /* until the loop has taken the event */
-        store_tell(tablet->store, &tablet->erase_event);
+        store_tell(tablet->store, &tablet->erase.event);
     }
     return STATUS_OK;
 }

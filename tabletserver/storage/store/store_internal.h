@@ -25,218 +25,16 @@
 #include "common/base/stamp.h"
 #include "common/io/kv/kv.h"
 #include "tabletserver/storage/base/base.h"
-#include "tabletserver/storage/copies/store_barrier.h"
-#include "tabletserver/storage/copies/store_replica.h"
-#include "tabletserver/storage/copies/store_slice.h"
-#include "tabletserver/storage/copies/store_window.h"
 #include "tabletserver/storage/flush/flush_pace.h"
-#include "tabletserver/storage/flush/flush_progress.h"
 #include "tabletserver/storage/log/log.h"
-#include "tabletserver/storage/log/log_marks.h"
-#include "tabletserver/storage/memtable/memtable.h"
-#include "tabletserver/storage/record/applied_map.h"
 #include "tabletserver/storage/store/store.h"
 #include "tabletserver/storage/store/store_event.h"
 #include "tabletserver/storage/store/store_identity.h"
 #include "tabletserver/storage/store/store_meta.h"
+#include "tabletserver/storage/store/store_tablet_state.h"
 #include "tabletserver/storage/store/store_trouble.h"
 
 #define STORE_FOLDER_BYTES_MAX 2048
-#define STORE_LAYERS_MAX       (1 + FLUSH_FROZEN_MAX) /* active first, then frozen, newest first */
-#define STORE_LINEAGE_MAX      8 /* splits whose parents are not yet in the base, in a row */
-#define STORE_POSITION_NONE    UINT64_MAX
-
-_Static_assert(STORE_LAYERS_MAX + 1 <= ROW_READER_LAYERS_MAX, "all layers and the base are read");
-
-/* --- parts of a tablet ---------------------------------------------------------------------------- */
-
-/* One memtable and what of the log it holds back.  Shared by a parent and its children. */
-struct store_layer {
-    atomic_uint references;    /* a frozen one is kept until the loop has taken its event */
-    struct memtable *memtable; /* [C] */
-    uint64_t owner;            /* [C] tablet whose sequences it has */
-    uint64_t after_sequence;   /* [C] all that it holds lies above */
-    atomic_uint_fast64_t first_position; /* in the log; STORE_POSITION_NONE when none */
-    atomic_size_t bytes;                 /* as counted in the store's memory */
-    bool frozen;
-    uint64_t last_sequence; /* [T] once frozen; [C] once committed */
-    uint64_t clock;         /* the same: highest in it */
-    bool image_due;         /* [L] frozen, the image not yet taken */
-    struct buffer dedupe;   /* [C] once all is committed: image that holds all of it at least */
-    atomic_uint_fast64_t doomed_bytes; /* of cells that deletes in it collect */
-    uint64_t rows_flushed;             /* [W] by whole transactions */
-    struct store_event event;
-};
-
-/* Pieces and range deletes: immutable once published, counted, bytes behind the array. */
-struct store_pieces {
-    atomic_uint references;
-    uint32_t count;
-    struct base_piece pieces[];
-};
-
-struct store_range_deletes {
-    atomic_uint references;
-    uint32_t count;
-    struct range_delete deletes[];
-};
-
-/* Records up to `sequence` are durable once the log is synced beyond `position`. */
-struct store_pending {
-    uint64_t position;
-    uint64_t sequence;
-};
-
-enum store_tablet_state {
-    STORE_TABLET_LIVE,
-    STORE_TABLET_BARRIER,  /* a split is appended, not committed; or it is being merged */
-    STORE_TABLET_SPLIT,    /* children serve; this one lives on until it is in the base */
-    STORE_TABLET_DROPPING, /* not served; to be removed */
-};
-
-/* Housekeeping in a tablet.  Each kind rests by itself where it has met damage. */
-enum store_chore {
-    STORE_CHORE_ERASE, /* what DropRowRange has covered */
-    STORE_CHORE_SWEEP,
-    STORE_CHORE_COLLECT,
-    STORE_CHORE_ESTIMATE,
-    STORE_CHORE_COUNT,
-};
-
-/* Where a pass of garbage collection stands; [W]. */
-enum store_collect_stage {
-    STORE_COLLECT_IDLE,
-    STORE_COLLECT_ERASE,
-    STORE_COLLECT_VERSIONS,
-};
-
-struct store_collect_state {
-    enum store_collect_stage stage;
-    int64_t due_us;
-    uint64_t pass_version;   /* of the schema that the pass began with; a newer one wants another */
-    uint64_t schema_version; /* of the last whole pass */
-    struct buffer row;       /* go on here ... */
-    uint32_t family;         /* ... at this column; 0 = the row's start */
-    struct buffer qualifier;
-};
-
-struct store_tablet {
-    atomic_uint references;
-    struct load_counters load;                 /* beside the references: see there */
-    struct store *store;                       /* [C] */
-    struct store_tablet_descriptor descriptor; /* [C] bytes behind the struct; configuration: [T] */
-    void *context;                             /* [L] */
-    void *replica;                             /* [L] of who performs it */
-    _Atomic(enum store_tablet_state) state;    /* changed by the loop */
-
-    pthread_mutex_t mutex;
-    struct store_layer *layers[STORE_LAYERS_MAX]; /* [T] */
-    uint32_t layer_count;                         /* [T] */
-    atomic_uint_fast64_t freeze_count;            /* changed under [T] */
-    struct flush_progress progress;               /* [T] of the layers that it owns */
-    uint64_t lineage[STORE_LINEAGE_MAX];          /* [T] unfinished ancestors, nearest first */
-    uint32_t lineage_count;                       /* [T] */
-    struct store_pieces *pieces;                  /* [T] */
-    struct store_range_deletes *range_deletes;    /* [T] */
-    struct horizon_list horizons;                 /* [T] */
-    uint64_t cut_count;                           /* [T] how often what was prepared was dropped */
-    uint64_t
-        rules_said; /* [L] the store's schema_count_ever when the log had said which rules writes go by */
-    struct store_read *reads; /* [T] open ones, newest first */
-
-    atomic_uint_fast64_t prepared;
-    atomic_uint_fast64_t committed;
-    atomic_uint_fast64_t clock; /* highest stamp clock up to prepared */
-    struct dedupe *dedupe;      /* [L] */
-
-    struct store_pending *pending; /* [L] a ring */
-    uint32_t pending_capacity;
-    uint32_t pending_head;
-    uint32_t pending_count;
-    struct store_tablet *pending_next; /* [L] in the store's list of those with any */
-    bool pending_listed;
-    uint64_t synced;          /* [L] sequence: everything up to it is durable here */
-    uint64_t window_sequence; /* [L] of the entry that left the window last, */
-    uint64_t window_version;  /* and the version under which it was given out */
-
-    /* A replica. */
-    bool shared;                /* [L] has, or has had, other members: its log is kept for them */
-    struct log_marks marks;     /* [T] changed by the loop */
-    atomic_bool leads;          /* changed by the loop: what is appended is applied at once */
-    atomic_bool alone;          /* changed by the loop: what is synced is committed */
-    struct store_window window; /* [L] */
-    struct store_configuration configuration; /* [L] adopted last */
-    uint64_t configuring_position;            /* [L] of its record, while that is not durable */
-    uint64_t configured_position;             /* [L] of the durable one's, until the base has it */
-    struct store_configuration durable;       /* [T] */
-    uint32_t durable_number;                  /* [T] changed by the loop; rises with each */
-    uint32_t relearn_number;                  /* [L] the same when it was marked as damaged */
-    uint32_t encoded_number;                  /* [W] in the metadata record encoded last */
-    atomic_uint_least32_t written_number;     /* in the base */
-    struct store_barrier *barriers;           /* [T] changed by the loop */
-    atomic_bool meta_wanted; /* the metadata record shall be written for its own sake */
-    uint64_t gap_expected;   /* [L] recovery: entries that were dropped, or are missing; 0 = none */
-    uint64_t gap_found;
-
-    /* Being taught (store_slice.h). */
-    bool learning;           /* [L] half taught: commits up to hold_until only */
-    bool learns_first;       /* [L] what it has is about to go: nothing comes to it */
-    bool learn_busy;         /* [L] something of it is being written */
-    bool learn_follows;      /* [L] it begins at hold_until, which a slice of this life has said */
-    uint64_t learn_sequence; /* [L] of the records that come */
-    struct buffer learn_image; /* [L] exactly-once records, as far as they have come */
-    struct buffer learn_below; /* [L] row: entries up to hold_until are applied below it only */
-    struct tablet_position learn_at; /* [L] where the next slice begins; its bytes are these: */
-    struct buffer learn_row;
-    struct buffer learn_qualifier;
-    atomic_bool learnt_first; /* in the base; the loop has not taken it over: hands off */
-    bool half_taught;         /* [W] in the base */
-    atomic_bool hurried;      /* store_tablet_hurry() */
-
-    /* A flush of it has met damage: all that comes after waits in memory, until the damaged rows are deleted. */
-    atomic_bool flush_stuck; /* changed by the work thread */
-
-    /* A split, from its record on. */
-    struct store_tablet *children[2]; /* [L] set before the state; then [C] */
-    uint64_t split_sequence;          /* [T] children go on behind it; 0 = none */
-    uint64_t ending_sequence;         /* [T] of the layer that ends it: that one, or one above it */
-    bool may_end;                     /* [T] children are there, and the log says so */
-    uint64_t last_position;           /* [T] then: behind it the log has nothing of it */
-    struct buffer split_dedupe;
-    struct store_event split_event;
-    bool merging;        /* [L] one of two: the base is being told */
-    bool was_merged;     /* [L] it came of two, since the store was opened */
-    uint64_t hold_until; /* [L] not frozen before it has this sequence (store_replay.c) */
-    bool flush_wanted;   /* [L] freeze as soon as there is a free layer */
-
-    struct store_job *drop_job;       /* [L] ready, so that dropping cannot fail */
-    struct store_tablet *hidden_next; /* [S] in store->hidden */
-
-    /* What the base knows.  [W] */
-    uint64_t flushed_sequence;
-    atomic_uint_fast64_t flushed_clock; /* the loop looks at it, too */
-    uint32_t dedupe_piece_count;
-    struct buffer applied; /* encoded applied map */
-    bool applied_whole;    /* the map says the same everywhere: no flush has stopped half way */
-    bool sweep_due;
-    uint32_t sweep_piece;
-    struct buffer sweep_resume;
-    struct buffer erase_resume; /* of the oldest range delete */
-    uint32_t erase_piece;
-    uint64_t erased_sequence; /* of the range delete erased last */
-    struct store_event erase_event;
-    atomic_bool erase_told; /* until the loop has taken it off the list */
-    struct store_collect_state collect;
-
-    /* Statistics. */
-    atomic_uint_fast64_t base_bytes;
-    atomic_uint_fast64_t row_estimate;
-    atomic_uint_fast64_t flush_count;
-    atomic_uint_fast64_t bad_chunks;
-    atomic_bool damage_found;                 /* and not told yet */
-    bool estimate_due;                        /* [W] */
-    int64_t chore_from_ns[STORE_CHORE_COUNT]; /* [W] one that has met damage rests until then */
-};
 
 struct store_schema {
     atomic_uint references;
@@ -248,7 +46,7 @@ struct store_schema {
 struct store_erasure {
     struct store_erasure *next;
     uint64_t number;
-    int64_t from_ns; /* damage was met in it: not erased before */
+    int64_t from_ns; /* damage was met in it: when it is tried again */
     struct buffer resume;
     struct store_meta_erasure what; /* bytes behind the struct */
 };
@@ -258,12 +56,12 @@ struct store_lesson;
 /* Something the loop wants written: create, drop, merge or learn. */
 struct store_job {
     struct store_job *next;
-    struct store_job *creating_next; /* [L] create: in the store's list, until on_created */
-    bool drop;
-    uint64_t log_position;          /* drop, merge: behind it the log has nothing of what ends */
-    struct store_tablet *merged[2]; /* with references: the tablet comes of these; else NULL */
-    struct store_lesson *lesson;    /* learn: a slice of a tablet, or its end; else NULL */
-    struct store_tablet *tablet;
+    struct store_tablet *tablet; /* with a reference: it is created, unless one of these is set: */
+    bool drop;                   /* it is dropped */
+    struct store_tablet *merged[2];  /* with references: it is made of these two; else NULL */
+    struct store_lesson *lesson;     /* it is taught: a slice, or the end; else NULL */
+    uint64_t log_position;           /* drop, merge: behind it the log has nothing of what ends */
+    struct store_job *creating_next; /* [L] create: in store->creating, until on_created */
     struct error error;
     struct store_event event;
 };
@@ -302,8 +100,9 @@ struct store {
     struct kv *kv;
     struct base *base;
     struct log *log;
-    struct hlc hlc;          /* [L] */
-    int64_t collect_from_us; /* [C] garbage collection waits so long */
+    struct hlc hlc; /* [L] */
+    /* [C] Nothing is collected before: its clock may have been wrong at the start. */
+    int64_t collect_from_us;
 
     struct store_tablet **tablets; /* changed by the loop [S]; read by the loop freely */
     uint32_t tablet_count;
@@ -312,31 +111,31 @@ struct store {
     uint32_t tablet_slot_count;
     struct store_tablet *hidden; /* [S] split or dropping */
 
-    struct buffer payload;                /* [L] reused by appends */
-    struct store_entry giving;            /* [L] that is being appended */
-    struct store_tablet *pending_tablets; /* [L] with records not yet committed */
+    struct buffer payload;                /* [L] of the record that is being appended; reused */
+    struct store_entry giving;            /* [L] the entry that is being appended */
+    struct store_tablet *pending_tablets; /* [L] those with records that are not committed yet */
     uint64_t log_position;                /* [L] of the last append */
-    uint64_t log_position_checked;        /* [L] memtables were last checked for age here */
-    uint64_t log_released;                /* [L] */
-    uint64_t log_keep_from;               /* [L] what the log was told */
+    uint64_t log_position_checked; /* [L] log_position when memtables were last checked for age */
+    uint64_t log_released;         /* [L] the log was told that nothing below it is needed here */
+    uint64_t log_keep_from;        /* [L] and that from here on it is kept for other copies */
     atomic_uint_fast64_t synced_position;
     atomic_uint_fast64_t memory_bytes;       /* of all layers */
     atomic_uint_fast64_t memory_limit_bytes; /* as set, or less when the disk is nearly full */
     atomic_uint_fast64_t frozen_bytes;       /* of the frozen ones among them */
     atomic_uint_fast64_t due_bytes;          /* see store_room.h */
     atomic_uint_fast64_t doomed_bytes;       /* of all layers: see store_collect.h */
-    atomic_bool room_wanted;                 /* the loop waits for memory: wake it */
+    atomic_bool room_wanted;                 /* the loop waits for memory: it is to be woken */
     struct store_spare_reads spare_reads;
-    atomic_bool flush_stuck;   /* of some tablet, since the store was opened */
-    bool failure_told;         /* [L] */
-    bool flush_wanted;         /* [L] of some tablet */
-    atomic_bool metas_wanted;  /* of some tablets: for the work thread */
-    atomic_bool metas_written; /* for the loop: the log may be let go */
+    atomic_bool flush_stuck;   /* some tablet's flush was, since the store was opened */
+    bool failure_told;         /* [L] on_failed was called */
+    bool flush_wanted;         /* [L] by some tablet */
+    atomic_bool metas_wanted;  /* by some tablets: the work thread is to look at them */
+    atomic_bool metas_written; /* the loop is to look whether more of the log may go */
     atomic_bool freeze_asked;  /* the disk is full: what deletes are in memory make room */
     bool recovering;
-    bool replayed;     /* something of the log */
-    bool relearns;     /* the log was cut, and that is not noted everywhere yet (store_relearn.h) */
-    bool meta_missing; /* the base knows nothing of this store: then the log must be empty */
+    bool replayed; /* the log had something to replay */
+    bool relearns; /* the log was cut, and not every copy has noted that yet (store_relearn.h) */
+    bool meta_missing; /* the base has no record of this store: then the log must be empty, too */
 
     pthread_mutex_t mutex;
     pthread_cond_t condition_changed; /* work thread waits on it */
@@ -364,18 +163,18 @@ struct store {
     uint64_t erasure_next;
     uint64_t ballast_bytes; /* of its file */
     bool ballast_there;
-    bool room_tight;         /* look at it before each transaction, not only now and then */
+    bool room_tight; /* there is little room: looked at before each transaction, not now and then */
     uint64_t log_peak_bytes; /* the log's files at their largest since the disk is full */
-    int64_t hurry_next_ns;   /* while the disk is full: flush deletes */
-    bool flush_failed;       /* for want of memory or disk: none before retry_at_ns */
-    bool tablet_failed;      /* for a tablet only: that one not before retry_at_ns */
+    int64_t hurry_next_ns;   /* while the disk is full: when deletes are to be flushed next */
+    bool flush_failed;       /* for want of memory or disk: nothing is flushed before retry_at_ns */
+    bool tablet_failed;      /* a tablet's flush did: that one is not tried before retry_at_ns */
     int64_t housekeeping_retry_ns;
     int64_t job_retry_ns;
-    uint64_t meta_clock; /* highest known in the base */
+    uint64_t meta_clock; /* the highest stamp clock that the base knows of */
     int64_t retry_at_ns; /* after a failed flush: not before */
     uint32_t housekeeping_turn;
     uint32_t housekeeping_credit; /* earned by steps of the flush */
-    bool housekeeping_in_vain;    /* found nothing to do since a memtable was flushed */
+    bool housekeeping_in_vain;    /* it found nothing to do since a memtable was flushed last */
     struct store_collection *collection;
     uint64_t scrub_extent;
     struct buffer scrub_resume;
@@ -433,14 +232,15 @@ void store_schema_unref(struct store_schema *schema);
 /* --- store_job.c ---------------------------------------------------------------------------------- */
 
 void store_add_job(struct store *store, struct store_job *job);
-/* Of what is asked for and of what was done and not taken: when the store is closed. */
+/* When the store is closed: jobs that nobody has begun, and those that are done and not taken. */
 void store_free_jobs(struct store *store);
-void store_on_created(struct store *store, struct store_job *job); /* loop; ends the job */
-void store_on_dropped(struct store *store, struct store_job *job); /* likewise */
+/* Loop: a job of the work thread's is done.  Calls back, and frees it. */
+void store_on_created(struct store *store, struct store_job *job);
+void store_on_dropped(struct store *store, struct store_job *job);
 /* Is the base being told of a new tablet of this number? */
 bool store_is_creating(const struct store *store, uint64_t tablet);
-/* Is one of that number still to be ended, split or dropped?  Its end would take along what the base knows of the next
- * one.  On the loop, or with the mutex. */
+/* Is there one of that number whose end (a split, a drop) has not reached the base yet?  Then none may be made:
+ * that end would take along what the base knows of the new one.  On the loop, or with the mutex. */
 bool store_is_ending(const struct store *store, uint64_t tablet);
 
 /* --- store_poll.c --------------------------------------------------------------------------------- */
@@ -450,11 +250,11 @@ void store_take_events(struct store *store);
 
 /* --- store_tablet.c ------------------------------------------------------------------------------ */
 
-/* A tablet with one reference, one empty layer, in no list. */
+/* A new tablet: one reference, which is the caller's, one empty layer, in no list. */
 enum status store_tablet_allocate(struct store *store,
                                   const struct store_tablet_descriptor *descriptor,
                                   struct store_tablet **ret_tablet);
-/* Make room in the table of tablets, so that adding cannot fail, nor that of those that are being created. */
+/* Room for so many more tablets, and for those that are being created already: adding them cannot fail then. */
 enum status store_tablets_reserve(struct store *store, uint32_t more);
 void store_tablets_add(struct store *store, struct store_tablet *tablet); /* takes the reference */
 /* From the visible to the hidden ones; the reference moves along. */

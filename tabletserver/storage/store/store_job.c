@@ -101,7 +101,7 @@ bool store_job_is_due(struct store_job *job)
         return true;
     }
     (void)pthread_mutex_lock(&job->tablet->mutex);
-    bool learns = job->drop && atomic_load(&job->tablet->learnt_first);
+    bool learns = job->drop && atomic_load(&job->tablet->learn.replaced);
     bool due = job->tablet->lineage_count == 0 && !learns;
     (void)pthread_mutex_unlock(&job->tablet->mutex);
     return due;

@@ -71,8 +71,9 @@ struct store_meta_tablet {
     bool half_taught;                         /* only a part is there (store_slice.h) */
     struct store_configuration configuration; /* members.version 0 = none is known; else the same as
                                                  the descriptor's */
-    struct store_entry
-        barrier; /* that stands at `sequence`; sequence 0 = none.  Its stamp is not kept */
+    /* The entry at `sequence`, where that is a barrier; its own sequence is 0 where it is none.
+     * The stamp is not kept. */
+    struct store_entry barrier;
 };
 
 struct store_meta_store {

@@ -27,7 +27,7 @@ static void encode_tablet(struct store_tablet *tablet,
     meta->piece_count = tablet->pieces->count;
     for (uint32_t i = 0; i < tablet->range_deletes->count; i++) {
         const struct range_delete *delete = &tablet->range_deletes->deletes[i];
-        if (delete->sequence <= meta->sequence && delete->sequence != tablet->erased_sequence) {
+        if (delete->sequence <= meta->sequence && delete->sequence != tablet->erase.sequence) {
             deletes[meta->range_delete_count++] = *delete;
         }
     }

@@ -10,13 +10,13 @@
 static void on_range_delete_done(struct store_tablet *tablet)
 {
     struct store_range_deletes *less = store_range_deletes_create(
-        tablet->range_deletes->deletes, tablet->range_deletes->count, NULL, tablet->erased_sequence,
+        tablet->range_deletes->deletes, tablet->range_deletes->count, NULL, tablet->erase.sequence,
         NULL);
     if (less != NULL) {
         store_tablet_publish_range_deletes(tablet, less);
     }
     /* Without memory it stays on the list, and is erased again, for nothing. */
-    atomic_store(&tablet->erase_told, false);
+    atomic_store(&tablet->erase.told, false);
     store_tablet_unref(tablet);
 }
 

@@ -108,7 +108,7 @@ static void release_layers(struct store *store, struct capture *capture)
     capture->layer_count = 0;
 }
 
-/* Undo step 1 and, if it came to that, 2. */
+/* Undo what a capture has done so far. */
 static void let_go(struct store_read *read)
 {
     if (read->snapshot != NULL) {

@@ -103,7 +103,7 @@ static enum status fill(struct store_tablet *tablet, const struct store_meta_tab
         }
     }
     tablet->half_taught = meta->half_taught;
-    tablet->learning = meta->half_taught;
+    tablet->learn.begun = meta->half_taught;
     uint64_t sequence = meta->half_taught ? 0 : meta->sequence;
     atomic_store(&tablet->prepared, sequence);
     atomic_store(&tablet->committed, sequence);
@@ -119,7 +119,7 @@ static enum status fill(struct store_tablet *tablet, const struct store_meta_tab
     atomic_store(&tablet->flushed_clock, meta->clock);
     tablet->dedupe_piece_count = meta->dedupe_piece_count;
     tablet->estimate_due = true;
-    tablet->sweep_due = true;
+    tablet->sweep.due = true;
     hlc_observe(&tablet->store->hlc, meta->clock);
     return STATUS_OK;
 }

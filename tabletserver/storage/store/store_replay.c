@@ -275,7 +275,7 @@ static enum status replay_record(struct replay *replay, uint8_t type, struct err
                      "log record of type %u was written by a newer version", type);
 }
 
-/* What damage holds up stays in memory: so it did before. */
+/* Entries that damage keeps from being flushed stay in memory, as they did before the process ended. */
 enum status store_replay_relieve(struct store_tablet *tablet)
 {
     struct store *store = tablet->store;

@@ -28,14 +28,14 @@ static uint64_t flush_bytes(const struct store_room *room, const struct store_se
     return room->unflushed_bytes + TRANSACTIONS_DEEP * settings->flush_transaction_bytes;
 }
 
-/* The log, while the next memtable fills. */
+/* How much the log grows while the next memtable fills. */
 static uint64_t log_next_bytes(const struct store_settings *settings, uint64_t segments)
 {
     return minimum(settings->log_limit_bytes, settings->memtable_limit_bytes) +
            segments * settings->log_segment_bytes;
 }
 
-/* The log at its largest: then or ever. */
+/* How large the log may become, or has been since the disk is full. */
 static uint64_t log_most_bytes(const struct store_room *room, const struct store_settings *settings)
 {
     uint64_t most = minimum(settings->log_limit_bytes, settings->memory_limit_bytes) +

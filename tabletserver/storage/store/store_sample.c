@@ -3,7 +3,7 @@
 
 /* --- the middle of a tablet ------------------------------------------------------------------------ */
 
-/* Of the memtable that has most rows. */
+/* The middle row of the tablet's memtable with the most rows. */
 static bool middle_of_memory(struct store_tablet *tablet, struct buffer *row)
 {
     struct memtable *largest = NULL;

@@ -27,8 +27,8 @@
 static void set_sequences(struct store_tablet *parent, uint64_t sequence, uint64_t ending)
 {
     (void)pthread_mutex_lock(&parent->mutex);
-    parent->split_sequence = sequence;
-    parent->ending_sequence = ending;
+    parent->split.sequence = sequence;
+    parent->split.ending_sequence = ending;
     (void)pthread_mutex_unlock(&parent->mutex);
 }
 
@@ -43,9 +43,9 @@ enum status store_split_prepare(struct store_tablet *parent,
     left.range.end = split->key;
     right.tablet = split->right_tablet;
     right.range.start = split->key;
-    enum status status = store_tablet_allocate(parent->store, &left, &parent->children[0]);
+    enum status status = store_tablet_allocate(parent->store, &left, &parent->split.children[0]);
     if (status == STATUS_OK) {
-        status = store_tablet_allocate(parent->store, &right, &parent->children[1]);
+        status = store_tablet_allocate(parent->store, &right, &parent->split.children[1]);
     }
     if (status != STATUS_OK) {
         store_split_cancel(parent);
@@ -58,9 +58,9 @@ enum status store_split_prepare(struct store_tablet *parent,
 void store_split_cancel(struct store_tablet *parent)
 {
     for (int i = 0; i < 2; i++) {
-        if (parent->children[i] != NULL) {
-            store_tablet_unref(parent->children[i]);
-            parent->children[i] = NULL;
+        if (parent->split.children[i] != NULL) {
+            store_tablet_unref(parent->split.children[i]);
+            parent->split.children[i] = NULL;
         }
     }
     set_sequences(parent, 0, 0);
@@ -93,10 +93,10 @@ static enum status inherit(struct store_tablet *parent, struct store_tablet *chi
     struct horizon *horizons = memory_allocate((parent->horizons.count + 1U) * sizeof *horizons);
     enum status status = pieces == NULL || deletes == NULL || horizons == NULL
                              ? STATUS_NO_MEMORY
-                             : dedupe_load(child->dedupe, buffer_bytes(&parent->split_dedupe),
+                             : dedupe_load(child->dedupe, buffer_bytes(&parent->split.dedupe),
                                            NULL);
     if (status == STATUS_OK) {
-        status = store_encode_whole(parent->split_sequence, &child->applied);
+        status = store_encode_whole(parent->split.sequence, &child->applied);
     }
     if (status != STATUS_OK) {
         store_pieces_unref(pieces);
@@ -116,15 +116,15 @@ static enum status inherit(struct store_tablet *parent, struct store_tablet *chi
     return STATUS_OK;
 }
 
-/* What needs none. */
+/* What the child takes over from its parent without needing memory, so that it cannot fail. */
 static void begin_child(struct store_tablet *parent, struct store_tablet *child)
 {
-    atomic_store(&child->prepared, parent->split_sequence);
-    atomic_store(&child->committed, parent->split_sequence);
+    atomic_store(&child->prepared, parent->split.sequence);
+    atomic_store(&child->committed, parent->split.sequence);
     atomic_store(&child->clock, atomic_load(&parent->clock));
     atomic_store(&child->flushed_clock, atomic_load(&parent->clock)); /* as of its first record */
-    child->synced = parent->split_sequence;
-    child->layers[0]->after_sequence = parent->split_sequence;
+    child->synced = parent->split.sequence;
+    child->layers[0]->after_sequence = parent->split.sequence;
     for (uint32_t i = 1; i < parent->layer_count; i++) {
         child->layers[child->layer_count++] = store_layer_ref(parent->layers[i]);
     }
@@ -132,7 +132,7 @@ static void begin_child(struct store_tablet *parent, struct store_tablet *child)
     for (uint32_t i = 0; i < parent->lineage_count; i++) {
         child->lineage[child->lineage_count++] = parent->lineage[i];
     }
-    flush_progress_init(&child->progress, parent->split_sequence, true);
+    flush_progress_init(&child->progress, parent->split.sequence, true);
     atomic_store(&child->base_bytes, atomic_load(&parent->base_bytes) / 2);
     atomic_store(&child->row_estimate, atomic_load(&parent->row_estimate) / 2);
     store_raise_floor(child);
@@ -141,19 +141,19 @@ static void begin_child(struct store_tablet *parent, struct store_tablet *child)
 enum status store_split_make_ready(struct store_tablet *parent)
 {
     struct store *store = parent->store;
-    ASSERT(parent->children[0] != NULL);
-    ASSERT(store_tablet_committed(parent) == parent->split_sequence);
+    ASSERT(parent->split.children[0] != NULL);
+    ASSERT(store_tablet_committed(parent) == parent->split.sequence);
     enum status status = store_tablets_reserve(store, 2);
     if (status == STATUS_OK) {
         status = store_freeze(parent);
     }
     if (status == STATUS_OK) {
-        buffer_reset(&parent->split_dedupe);
-        dedupe_encode(parent->dedupe, &parent->split_dedupe);
-        status = parent->split_dedupe.failed ? STATUS_NO_MEMORY : STATUS_OK;
+        buffer_reset(&parent->split.dedupe);
+        dedupe_encode(parent->dedupe, &parent->split.dedupe);
+        status = parent->split.dedupe.failed ? STATUS_NO_MEMORY : STATUS_OK;
     }
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
-        status = inherit(parent, parent->children[i]);
+        status = inherit(parent, parent->split.children[i]);
     }
     return status;
 }
@@ -163,15 +163,15 @@ void store_split_begin(struct store_tablet *parent)
     struct store *store = parent->store;
     (void)pthread_mutex_lock(&parent->mutex);
     for (int i = 0; i < 2; i++) {
-        begin_child(parent, parent->children[i]);
+        begin_child(parent, parent->split.children[i]);
     }
     atomic_store(&parent->state, STORE_TABLET_SPLIT);
     parent->freeze_count++; /* reads in the middle of their capture look again */
     (void)pthread_mutex_unlock(&parent->mutex);
     store_tablets_hide(store, parent);
     for (int i = 0; i < 2; i++) {
-        store_tablet_ref(parent->children[i]); /* one for the parent, one for the list */
-        store_tablets_add(store, parent->children[i]);
+        store_tablet_ref(parent->split.children[i]); /* one for the parent, one for the list */
+        store_tablets_add(store, parent->split.children[i]);
     }
 }
 
@@ -179,8 +179,8 @@ void store_split_let_end(struct store_tablet *parent)
 {
     uint64_t position = store_last_position(parent->store);
     (void)pthread_mutex_lock(&parent->mutex);
-    parent->may_end = true;
-    parent->last_position = position;
+    parent->split.may_end = true;
+    parent->split.last_position = position;
     (void)pthread_mutex_unlock(&parent->mutex);
     store_work_wake(parent->store);
 }
@@ -202,13 +202,13 @@ static enum status put_child(struct base_writer *writer,
                              struct store_tablet *child)
 {
     uint32_t piece_count = 0;
-    enum status status = store_encode_whole(parent->split_sequence, &child->applied);
+    enum status status = store_encode_whole(parent->split.sequence, &child->applied);
     if (status == STATUS_OK) {
         status = store_put_dedupe(writer, child->descriptor.tablet,
-                                  buffer_bytes(&parent->split_dedupe), 0, &piece_count);
+                                  buffer_bytes(&parent->split.dedupe), 0, &piece_count);
     }
     if (status == STATUS_OK) {
-        status = store_put_tablet_meta(writer, child, parent->split_sequence,
+        status = store_put_tablet_meta(writer, child, parent->split.sequence,
                                        atomic_load(&child->flushed_clock), piece_count);
     }
     if (status == STATUS_OK) {
@@ -224,30 +224,30 @@ enum status store_split_write(struct base_writer *writer, struct store_tablet *p
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
-        status = put_child(writer, parent, parent->children[i]);
+        status = put_child(writer, parent, parent->split.children[i]);
     }
     if (status == STATUS_OK) {
         status = store_delete_tablet_meta(writer, parent->descriptor.tablet,
                                           parent->dedupe_piece_count);
     }
-    return status == STATUS_OK
-               ? store_bury(writer, parent->store, parent->descriptor.tablet, parent->last_position)
-               : status;
+    return status == STATUS_OK ? store_bury(writer, parent->store, parent->descriptor.tablet,
+                                            parent->split.last_position)
+                               : status;
 }
 
 void store_split_note_written(struct store_tablet *parent)
 {
     for (int i = 0; i < 2; i++) {
-        struct store_tablet *child = parent->children[i];
-        child->flushed_sequence = parent->split_sequence;
+        struct store_tablet *child = parent->split.children[i];
+        child->flushed_sequence = parent->split.sequence;
         store_note_meta_written(child);
         child->applied_whole = true;
         child->estimate_due = true;
-        child->sweep_due = true;
+        child->sweep.due = true;
     }
-    parent->split_event = (struct store_event){.kind = STORE_EVENT_SPLIT_FINISHED,
+    parent->split.event = (struct store_event){.kind = STORE_EVENT_SPLIT_FINISHED,
                                                .subject = parent};
-    store_tell(parent->store, &parent->split_event);
+    store_tell(parent->store, &parent->split.event);
 }
 
 /* Cut the line of ancestors where the parent stands. */

@@ -16,8 +16,8 @@ static void destroy(struct store_tablet *tablet)
         store_layer_unref(tablet->store, tablet->layers[i]);
     }
     for (int i = 0; i < 2; i++) {
-        if (tablet->children[i] != NULL) {
-            store_tablet_unref(tablet->children[i]);
+        if (tablet->split.children[i] != NULL) {
+            store_tablet_unref(tablet->split.children[i]);
         }
     }
     store_pieces_unref(tablet->pieces);
@@ -26,14 +26,14 @@ static void destroy(struct store_tablet *tablet)
     store_window_deinit(&tablet->window);
     store_barriers_clear(&tablet->barriers);
     log_marks_deinit(&tablet->marks);
-    buffer_deinit(&tablet->learn_image);
-    buffer_deinit(&tablet->learn_below);
-    buffer_deinit(&tablet->learn_row);
-    buffer_deinit(&tablet->learn_qualifier);
-    buffer_deinit(&tablet->split_dedupe);
+    buffer_deinit(&tablet->learn.image);
+    buffer_deinit(&tablet->learn.below);
+    buffer_deinit(&tablet->learn.at_row);
+    buffer_deinit(&tablet->learn.at_qualifier);
+    buffer_deinit(&tablet->split.dedupe);
     buffer_deinit(&tablet->applied);
-    buffer_deinit(&tablet->sweep_resume);
-    buffer_deinit(&tablet->erase_resume);
+    buffer_deinit(&tablet->sweep.resume);
+    buffer_deinit(&tablet->erase.resume);
     buffer_deinit(&tablet->collect.row);
     buffer_deinit(&tablet->collect.qualifier);
     memory_free(tablet->horizons.items);

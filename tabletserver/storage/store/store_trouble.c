@@ -276,7 +276,7 @@ static void turn_pages_over(struct store *store)
     }
 }
 
-/* What deletes there are shall make room now. */
+/* The disk is full: have deletes flushed that wait in memory, for they make room. */
 static void hurry_deletes(struct store *store, const struct store_room *room)
 {
     int64_t now_ns = clock_monotonic_ns();

@@ -50,7 +50,7 @@ void store_tell(struct store *store, struct store_event *event)
     }
 }
 
-/* A slice of a tablet that nobody waits for. */
+/* Is the job a slice of a tablet that nobody waits for? */
 static bool has_time(const struct store_job *job)
 {
     return job->lesson != NULL && !atomic_load(&job->tablet->hurried);
@@ -69,7 +69,7 @@ static bool is_waited_for(const struct store *store)
     return job != NULL && clock_monotonic_ns() >= store->job_retry_ns;
 }
 
-/* Or writers are short of memory. */
+/* Does somebody wait for this thread, or are writers short of memory? */
 static bool is_needed(const struct store *store)
 {
     return store_memory_presses(store) || is_waited_for(store);

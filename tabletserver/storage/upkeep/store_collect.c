@@ -344,7 +344,7 @@ static bool may_still_be_judged(struct store *store, const struct store_collecti
     return same;
 }
 
-/* What is doomed is the active memtable's to flush. */
+/* Count bytes that deletes in the active memtable doom; where all memtables doom too many, have them flushed. */
 static void doom(struct store *store, struct store_tablet *tablet, uint64_t bytes)
 {
     atomic_fetch_add(&tablet->layers[0]->doomed_bytes, bytes);

@@ -2,11 +2,14 @@
  * What garbage collection asks the loop to log: horizons, and deletes of cells that have expired.
  *
  * One collection per store goes back and forth: the work thread fills it, the loop appends what is
- * in it and gives it back.  Between finding a cell and deleting it, the row may have been written
- * again; such a row is left to the next pass.  And the table may have been given other rules, and a
- * write since then that the old ones must not judge: then nothing is deleted. Nor is anything where some of what
- * was read has been dropped from the log since (it was prepared, and never committed): what looked too old
- * beside it may be the newest there is; nor by a schema that is older than one under which others have written.
+ * in it and gives it back.  Between finding a cell and deleting it things may have changed, so the loop
+ * passes over
+ *
+ *   a row          that was written again: the next pass looks at it anew
+ *   all of it      if the table was given other rules meanwhile, by which a newer write must be judged;
+ *                  if some of what was read has been dropped from the log since (it was prepared and never
+ *                  committed): what looked too old beside that may be the newest there is;
+ *                  if others have written under a newer schema than the one that it was judged by
  *
  * Such a delete is small in memory, but the flush that carries it out has to read and to free all
  * that it dooms, a thousand times as much.  So what is doomed and not yet flushed is counted: from
@@ -31,13 +34,13 @@ struct store_collect_row {
 };
 
 struct store_collection {
-    atomic_bool busy; /* filled or on its way */
+    atomic_bool busy; /* it is being filled, or on its way to the loop and back */
     struct store_event event;
     struct store_tablet *tablet; /* with a reference */
-    uint64_t cut_count;          /* of the tablet, before the rows were read */
-    uint64_t sequence;           /* the rows were read at it */
-    uint64_t clock;              /* what came later has a higher one */
-    uint64_t rule_version;       /* of the table by whose rules they were judged */
+    uint64_t cut_count;          /* the tablet's, before the rows were read */
+    uint64_t sequence;           /* as of which the rows were read */
+    uint64_t clock;        /* the highest stamp clock then: what came later has a higher one */
+    uint64_t rule_version; /* of the schema by whose rules they were judged */
     struct record_gc_horizon horizons[LIMIT_FAMILIES_PER_TABLE];
     uint32_t horizon_count;
     struct store_collect_row rows[STORE_COLLECT_ROWS_MAX];

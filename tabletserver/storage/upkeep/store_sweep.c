@@ -56,7 +56,7 @@ static struct store_tablet *choose(struct store *store,
 
 static bool wants_sweep(struct store_tablet *tablet)
 {
-    return tablet->sweep_due && !store_rests_damaged(tablet, STORE_CHORE_SWEEP) &&
+    return tablet->sweep.due && !store_rests_damaged(tablet, STORE_CHORE_SWEEP) &&
            store_may_keep_house(tablet);
 }
 
@@ -68,9 +68,9 @@ static enum status sweep(struct store_tablet *tablet, const struct store_pieces 
         return status;
     }
     bool done = false;
-    ASSERT(tablet->sweep_piece < pieces->count);
-    const struct base_piece *piece = &pieces->pieces[tablet->sweep_piece];
-    status = base_sweep_step(writer, piece->extent, &piece->range, &tablet->sweep_resume,
+    ASSERT(tablet->sweep.piece < pieces->count);
+    const struct base_piece *piece = &pieces->pieces[tablet->sweep.piece];
+    status = base_sweep_step(writer, piece->extent, &piece->range, &tablet->sweep.resume,
                              SWEEP_BUDGET_BYTES, &done);
     if (status != STATUS_OK || (done && base_writer_dirty_bytes(writer) == 0)) {
         base_writer_abort(writer); /* nothing to sweep: nothing to sync */
@@ -78,13 +78,13 @@ static enum status sweep(struct store_tablet *tablet, const struct store_pieces 
         status = base_writer_commit(writer);
     }
     if (status != STATUS_OK) {
-        buffer_reset(&tablet->sweep_resume);
+        buffer_reset(&tablet->sweep.resume);
         return status;
     }
     if (done) {
-        buffer_reset(&tablet->sweep_resume);
-        tablet->sweep_piece = (tablet->sweep_piece + 1) % pieces->count;
-        tablet->sweep_due = tablet->sweep_piece != 0;
+        buffer_reset(&tablet->sweep.resume);
+        tablet->sweep.piece = (tablet->sweep.piece + 1) % pieces->count;
+        tablet->sweep.due = tablet->sweep.piece != 0;
     }
     return STATUS_OK;
 }

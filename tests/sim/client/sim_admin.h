@@ -36,8 +36,8 @@ struct sim_admin {
     uint32_t reusable_name; /* 0 = none: a table of it is surely deleted */
     struct bytes boundary;  /* MERGE: where the right one begins; the checker's */
     bool withdraws;         /* MERGE: that order is taken back */
-    uint8_t
-        ordered[64]; /* where the right one begins of those that were ordered to be merged last */
+    /* Of the merge that was ordered last: the row where the right one of the two begins. */
+    uint8_t ordered[64];
     size_t ordered_bytes; /* 0 = none, or taken back */
     uint32_t family_next;
     uint32_t families_made;

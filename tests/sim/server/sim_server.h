@@ -64,7 +64,7 @@ struct sim_order {
     struct sim_work *deferred_last;
     bool blocked;
     bool dropping;
-    uint64_t drop_configuration; /* it was said with this one in view */
+    uint64_t drop_version; /* it was said with this one in view */
     int64_t hold_until_ns; /* of the change that goes on, for its first works; 0 = none does */
     bool split_wanted;
     struct record_split split;
@@ -179,7 +179,7 @@ void sim_write_split(struct sim_server *server,
                      const struct record_split *split);
 /* What waited for a change that is over, or has taken too long. */
 void sim_write_release_held(struct sim_server *server);
-void sim_write_drop(struct sim_server *server, struct sim_tablet *tablet, uint64_t configuration);
+void sim_write_drop(struct sim_server *server, struct sim_tablet *tablet, uint64_t version);
 
 /* sim_answer.c: batches and their answers; reads. */
 void sim_answer_start(struct sim_server *server, const struct sim_message *message);

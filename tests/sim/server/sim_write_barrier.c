@@ -101,9 +101,9 @@ static void finish_drop(struct sim_server *server, struct sim_tablet *tablet)
     sim_store_drop(tablet->store, tablet);
 }
 
-static bool may_drop(struct sim_tablet *tablet, uint64_t configuration)
+static bool may_drop(struct sim_tablet *tablet, uint64_t version)
 {
-    return !tablet->merging && sim_host_may_remove(tablet, configuration);
+    return !tablet->merging && sim_host_may_remove(tablet, version);
 }
 
 void sim_write_try_barrier(struct sim_server *server, struct sim_tablet *tablet)
@@ -112,7 +112,7 @@ void sim_write_try_barrier(struct sim_server *server, struct sim_tablet *tablet)
     if (!order->blocked || order->locks > 0) {
         return;
     }
-    if (order->dropping && may_drop(tablet, order->drop_configuration)) {
+    if (order->dropping && may_drop(tablet, order->drop_version)) {
         finish_drop(server, tablet);
         return;
     }
@@ -155,14 +155,14 @@ void sim_write_split(struct sim_server *server,
     sim_write_try_barrier(server, tablet);
 }
 
-void sim_write_drop(struct sim_server *server, struct sim_tablet *tablet, uint64_t configuration)
+void sim_write_drop(struct sim_server *server, struct sim_tablet *tablet, uint64_t version)
 {
     struct sim_order *order = sim_order_of(tablet);
-    if (order == NULL || order->blocked || !may_drop(tablet, configuration)) {
+    if (order == NULL || order->blocked || !may_drop(tablet, version)) {
         return; /* the master asks again */
     }
     order->blocked = true;
     order->dropping = true;
-    order->drop_configuration = configuration;
+    order->drop_version = version;
     sim_write_try_barrier(server, tablet);
 }

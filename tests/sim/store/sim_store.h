@@ -38,8 +38,8 @@ struct sim_store_disk {
     uint64_t number;
     struct sim_log_disk log;
     struct sim_base base;
-    bool
-        relearns; /* the file RELEARN is there: the log was cut, and that is not noted everywhere yet */
+    /* The file RELEARN is there: the log was cut, and not every copy has noted that yet. */
+    bool relearns;
 };
 
 struct sim_pending {

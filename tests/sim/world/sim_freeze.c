@@ -1,7 +1,7 @@
 #include "tests/sim/world/sim_freeze.h"
 
 #include "tests/sim/server/sim_server.h"
-#include "tests/sim/world/sim_faults.h"
+#include "tests/sim/world/sim_draw.h"
 
 #define SALT    UINT64_C(0x667265657a65)
 #define MILLION 1000000
@@ -18,7 +18,7 @@ void sim_freeze_draw(struct sim *sim)
                                           : settings->fault_interval_ns;
         settings->late = 0; /* what that tells is rare, and needs its servers there */
         if (!prng_chance(&sim->freezing, 3)) {
-            sim_faults_calm(settings);
+            sim_draw_calm(settings);
             settings->freeze = MILLION;
         }
     }

@@ -2,7 +2,7 @@
 
 #include "common/base/assert.h"
 #include "tests/sim/master/sim_catalog.h"
-#include "tests/sim/world/sim_faults.h"
+#include "tests/sim/world/sim_draw.h"
 
 #define SALT    UINT64_C(0x6c617465)
 #define MILLION 1000000
@@ -29,7 +29,7 @@ void sim_late_draw(struct sim *sim)
     }
     settings->reads_confirmed = false;
     if (settings->fault_interval_ns > 0 && prng_chance(&prng, 2)) {
-        sim_faults_calm(settings);
+        sim_draw_calm(settings);
         settings->late = MILLION;
     }
 }

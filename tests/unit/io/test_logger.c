@@ -116,8 +116,8 @@ Test(logger, a_long_line_is_cut_between_fields)
 #define FLOOD_THREADS 4
 
 struct flood {
-    int64_t
-        until_ns; /* more than a second, so that one turns while others are in the midst of it */
+    /* More than a second ahead, so that a second turns while others are in the midst of it. */
+    int64_t until_ns;
     uint64_t events;
 };
 

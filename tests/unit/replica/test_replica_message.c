@@ -44,109 +44,115 @@ static enum replica_will random_will(struct prng *prng)
     return (enum replica_will)(prng_next(prng) % (REPLICA_WILL_NOT + 1));
 }
 
+/* What a type of message has, besides type, version and incarnation. */
+enum field {
+    SEQUENCE = 1 << 0,
+    COMMITTED = 1 << 1,
+    PREVIOUS = 1 << 2,
+    OPENER = 1 << 3,
+    APPENDED = 1 << 4,
+    GAP = 1 << 5,
+    AS_LEARNER = 1 << 6,
+    ASKS = 1 << 7,
+    WILL = 1 << 8,
+    LESSON = 1 << 9,
+    NUMBER = 1 << 10,
+    LAST = 1 << 11,
+    CONFIGURATION = 1 << 12,
+    ENTRY = 1 << 13,
+    CONTENT = 1 << 14,
+    RANGE = 1 << 15,
+    DIGEST = 1 << 16,
+};
+
+static const uint32_t fields_of[] = {
+    [REPLICA_OPEN] = SEQUENCE | COMMITTED | PREVIOUS | APPENDED | AS_LEARNER | CONFIGURATION,
+    [REPLICA_OPENED] = SEQUENCE | COMMITTED | PREVIOUS | OPENER | AS_LEARNER | WILL,
+    [REPLICA_REFUSED] = SEQUENCE | COMMITTED | PREVIOUS | OPENER | GAP,
+    [REPLICA_PREPARE] = COMMITTED | PREVIOUS | OPENER | ENTRY,
+    [REPLICA_PREPARED] = SEQUENCE | OPENER | APPENDED | GAP | WILL,
+    [REPLICA_COMMITTED] = SEQUENCE | OPENER | ASKS,
+    [REPLICA_YIELD] = SEQUENCE,
+    [REPLICA_BEHIND] = 0,
+    [REPLICA_DAMAGED] = OPENER,
+    [REPLICA_LESSON] = SEQUENCE | OPENER | LESSON,
+    [REPLICA_TEACH] = SEQUENCE | COMMITTED | OPENER | LESSON | NUMBER,
+    [REPLICA_SLICE] = SEQUENCE | OPENER | LESSON | NUMBER | LAST | CONTENT,
+    [REPLICA_LEARNED] = SEQUENCE | OPENER | LESSON,
+    [REPLICA_DIGEST] = SEQUENCE | NUMBER | RANGE,
+    [REPLICA_DIGESTED] = OPENER | NUMBER | DIGEST,
+    [REPLICA_DIFFERS] = NUMBER,
+};
+
+static uint64_t number_if(struct prng *prng, bool has)
+{
+    return has ? prng_next(prng) : 0;
+}
+
+static bool flag_if(struct prng *prng, bool has)
+{
+    return has && prng_next(prng) % 2 == 0;
+}
+
+static struct bytes random_bytes(struct prng *prng, uint8_t *room, size_t room_bytes)
+{
+    return random_entry(prng, room, room_bytes).payload;
+}
+
+static struct replica_digest_range random_range(struct prng *prng, uint8_t *room, size_t room_bytes)
+{
+    return (struct replica_digest_range){.schema_version = prng_next(prng),
+                                         .now_us = (int64_t)prng_next(prng),
+                                         .bytes_max = prng_next(prng),
+                                         .after = random_bytes(prng, room, room_bytes)};
+}
+
+static struct replica_digest random_digest(struct prng *prng, uint8_t *room, size_t room_bytes)
+{
+    return (struct replica_digest){.missed = prng_next(prng) % 2 == 0,
+                                   .halves = {prng_next(prng), prng_next(prng)},
+                                   .is_end = prng_next(prng) % 2 == 0,
+                                   .last = random_bytes(prng, room, room_bytes)};
+}
+
 /* Every field that the type has is random, and the others zero, as the contract says. */
 static struct replica_message random_message(struct prng *prng, uint8_t *room, size_t room_bytes)
 {
+    enum replica_message_type type = REPLICA_OPEN + prng_next(prng) % REPLICA_REFUSED;
+    uint32_t has = fields_of[type];
     struct replica_message message = {
-        .type = (enum replica_message_type)(REPLICA_OPEN + prng_next(prng) % REPLICA_REFUSED),
+        .type = type,
         .version = prng_next(prng),
-        .incarnation = 77};
-    switch (message.type) {
-    case REPLICA_OPEN:
-        message.sequence = prng_next(prng);
-        message.committed = prng_next(prng);
-        message.previous_version = prng_next(prng);
-        message.appended = prng_next(prng);
-        message.as_learner = prng_next(prng) % 2 == 0;
+        .incarnation = 77,
+        .sequence = number_if(prng, has & SEQUENCE),
+        .committed = number_if(prng, has & COMMITTED),
+        .previous_version = number_if(prng, has & PREVIOUS),
+        .opener = number_if(prng, has & OPENER),
+        .appended = number_if(prng, has & APPENDED),
+        .lesson = number_if(prng, has & LESSON),
+        .number = number_if(prng, has & NUMBER),
+        .gap = flag_if(prng, has & GAP),
+        .as_learner = flag_if(prng, has & AS_LEARNER),
+        .asks = flag_if(prng, has & ASKS),
+        .last = flag_if(prng, has & LAST),
+    };
+    if (has & WILL) {
+        message.will = random_will(prng);
+    }
+    if (has & CONFIGURATION) {
         message.configuration = random_configuration(prng);
-        break;
-    case REPLICA_OPENED:
-        message.sequence = prng_next(prng);
-        message.committed = prng_next(prng);
-        message.previous_version = prng_next(prng);
-        message.opener = prng_next(prng);
-        message.as_learner = prng_next(prng) % 2 == 0;
-        message.will = random_will(prng);
-        break;
-    case REPLICA_REFUSED:
-        message.gap = prng_next(prng) % 2 == 0;
-        message.sequence = prng_next(prng);
-        message.committed = prng_next(prng);
-        message.previous_version = prng_next(prng);
-        message.opener = prng_next(prng);
-        break;
-    case REPLICA_PREPARE:
-        message.committed = prng_next(prng);
-        message.previous_version = prng_next(prng);
-        message.opener = prng_next(prng);
+    }
+    if (has & ENTRY) {
         message.entry = random_entry(prng, room, room_bytes);
-        break;
-    case REPLICA_PREPARED:
-        message.sequence = prng_next(prng);
-        message.opener = prng_next(prng);
-        message.appended = prng_next(prng);
-        message.gap = prng_next(prng) % 2 == 0;
-        message.will = random_will(prng);
-        break;
-    case REPLICA_COMMITTED:
-        message.asks = prng_next(prng) % 2 == 0;
-        message.opener = prng_next(prng);
-        message.sequence = prng_next(prng);
-        break;
-    case REPLICA_YIELD:
-        message.sequence = prng_next(prng);
-        break;
-    case REPLICA_BEHIND:
-        break;
-    case REPLICA_DAMAGED:
-        message.opener = prng_next(prng);
-        break;
-    case REPLICA_LESSON:
-        message.sequence = prng_next(prng);
-        message.opener = prng_next(prng);
-        message.lesson = prng_next(prng);
-        break;
-    case REPLICA_TEACH:
-        message.sequence = prng_next(prng);
-        message.committed = prng_next(prng);
-        message.opener = prng_next(prng);
-        message.lesson = prng_next(prng);
-        message.number = prng_next(prng);
-        break;
-    case REPLICA_SLICE:
-        message.sequence = prng_next(prng);
-        message.opener = prng_next(prng);
-        message.lesson = prng_next(prng);
-        message.number = prng_next(prng);
-        message.last = prng_next(prng) % 2 == 0;
-        message.content = random_entry(prng, room, room_bytes).payload;
-        break;
-    case REPLICA_LEARNED:
-        message.sequence = prng_next(prng);
-        message.opener = prng_next(prng);
-        message.lesson = prng_next(prng);
-        break;
-    case REPLICA_DIGEST:
-        message.sequence = prng_next(prng);
-        message.number = prng_next(prng);
-        message.range = (struct replica_digest_range){
-            .schema_version = prng_next(prng),
-            .now_us = (int64_t)prng_next(prng),
-            .bytes_max = prng_next(prng),
-            .after = random_entry(prng, room, room_bytes).payload};
-        break;
-    case REPLICA_DIGESTED:
-        message.opener = prng_next(prng);
-        message.number = prng_next(prng);
-        message.digest = (struct replica_digest){
-            .missed = prng_next(prng) % 2 == 0,
-            .halves = {prng_next(prng), prng_next(prng)},
-            .is_end = prng_next(prng) % 2 == 0,
-            .last = random_entry(prng, room, room_bytes).payload};
-        break;
-    case REPLICA_DIFFERS:
-        message.number = prng_next(prng);
-        break;
+    }
+    if (has & CONTENT) {
+        message.content = random_bytes(prng, room, room_bytes);
+    }
+    if (has & RANGE) {
+        message.range = random_range(prng, room, room_bytes);
+    }
+    if (has & DIGEST) {
+        message.digest = random_digest(prng, room, room_bytes);
     }
     return message;
 }

@@ -217,7 +217,7 @@ static void newest_by_time(const struct lab_world *world,
     lab_query_range(query, &start, &end);
 }
 
-/* They lie among all others. */
+/* The newest of some hosts lie among the rows of all: a scan over all of that time finds them. */
 static void newest_by_host(const struct lab_world *world,
                            const struct lab_event *of,
                            struct lab_query *query)
