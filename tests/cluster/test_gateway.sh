@@ -151,6 +151,11 @@ same "a label" "$(status_of $instances/PartialUpdateInstance '\x0a\x20'"$instanc
 same "another name" "$(status_of $instances/UpdateInstance "$instance$(field 2 named)")" 0
 same "a mask with a type that is not said" "$(status_of $instances/PartialUpdateInstance '\x0a\x18'"$instance$type")" 0
 same "type and label are as they were" "$(call $instances/GetInstance "$instance" | grep -o '12056e616d6564180120012a060a016b120176')" 12056e616d6564180120012a060a016b120176
+seconds() { python3 -c 'import sys, time
+seconds = int(time.time() - float(sys.argv[1]) * 86400)
+print("".join(f"\\x{seconds >> shift & 127 | (128 if shift < 28 else 0):02x}" for shift in range(0, 35, 7)))' "$1"; }
+same "hot tablets until 13.5 days ago, from as far as there may be any" "$(status_of $instances/ListHotTablets "$(field 1 projects/p/instances/i/clusters/-)"'\x1a\x06\x08'"$(seconds 13.5)")" 0
+same "until 15 days ago" "$(status_of $instances/ListHotTablets "$(field 1 projects/p/instances/i/clusters/-)"'\x1a\x06\x08'"$(seconds 15)")" 3
 same "who may do what in an instance" "$(status_of $instances/GetIamPolicy "$(field 1 projects/p/instances/i)")" 0
 same "in one that is not there" "$(status_of $instances/GetIamPolicy "$(field 1 projects/p/instances/none)")" 5
 same "deleted" "$(status_of $instances/DeleteInstance "$(field 1 projects/p/instances/i)") $(documents '') $(ebt --json ls | grep -c 'p/i/')" "0 0 0"
