@@ -23,6 +23,9 @@
 
 struct server_lane;
 
+/* What is known of so many tables is kept when nobody has them open any more: most are opened again. */
+#define CLIENT_CLOSED_TABLES 64
+
 struct edubba_client {
     uint64_t process; /* who this client is in exactly-once identities; random */
     char *agent;
@@ -49,7 +52,10 @@ struct edubba_client {
     struct sequence_window tickets; /* of all submissions, reads too: for drain */
     uint32_t in_flight;
     uint64_t in_flight_bytes;
-    uint32_t waiting; /* for room */
+    uint32_t waiting;                      /* for room */
+    struct list_link tables;               /* that are open */
+    uint64_t closed[CLIENT_CLOSED_TABLES]; /* numbers of those that were closed; 0 = none */
+    uint32_t closed_next;                  /* the place that is taken next */
 
     /* The loop. */
     struct location_cache locations;

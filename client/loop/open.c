@@ -206,6 +206,7 @@ static struct edubba_client *client_make(void)
     sequence_window_init(&client->identities);
     sequence_window_init(&client->tickets);
     retry_budget_init(&client->budget, clock_monotonic_ns());
+    list_init(&client->tables);
     list_init(&client->dirty_lanes);
     list_init(&client->routes);
     client->process = entropy_u64();

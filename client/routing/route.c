@@ -8,13 +8,14 @@
 #define REFRESH_INTERVAL_NS      (INT64_C(500) * 1000 * 1000) /* of one table, at most so often */
 #define LOCATE_ARENA_BLOCK_BYTES 8192
 
-/* Those who wait for locations of one table.  Made when first needed, and kept. */
+/* Those who wait for locations of one table.  Made when first needed, and kept until that is forgotten. */
 struct route {
     struct list_link link; /* in client->routes */
     struct edubba_client *client;
     uint64_t table;
     struct list_link waiters;
     bool is_asking;
+    bool is_forgotten; /* it goes when nobody waits, and nothing is asked */
     struct request request;
     struct buffer asked_row;
     int64_t refreshed_ns; /* when it was asked though nobody waited */
@@ -43,6 +44,7 @@ static struct route *route_get(struct edubba_client *client, uint64_t table)
 {
     struct route *route = route_find(client, table);
     if (route != NULL) {
+        route->is_forgotten = false;
         return route;
     }
     route = memory_allocate_zeroed(1, sizeof *route);
@@ -54,6 +56,17 @@ static struct route *route_get(struct edubba_client *client, uint64_t table)
         list_append(&client->routes, &route->link);
     }
     return route;
+}
+
+/* The last thing that is done with it. */
+static void drop_forgotten(struct route *route)
+{
+    if (route->is_forgotten && !route->is_asking && list_is_empty(&route->waiters)) {
+        location_cache_forget_table(&route->client->locations, route->table);
+        list_remove(&route->link);
+        buffer_deinit(&route->asked_row);
+        memory_free(route);
+    }
 }
 
 /* Tell everyone who waits. */
@@ -107,6 +120,18 @@ static enum status learn_all(struct route *route,
     return status;
 }
 
+/* What is known of another tablet, under a later version, may keep away all that a master says: where a
+ * catalog was restored, tablets may be wider again, under versions of before.  Its word is the last. */
+static enum status learn_anyway(struct route *route, struct bytes body, struct error *ret_error)
+{
+    struct location_cache *locations = &route->client->locations;
+    if (location_cache_find(locations, route->table, buffer_bytes(&route->asked_row)) != NULL) {
+        return STATUS_OK;
+    }
+    location_cache_forget_table(locations, route->table);
+    return learn_all(route, body, true, ret_error);
+}
+
 static void on_located(struct request *request,
                        enum status status,
                        struct bytes text,
@@ -117,6 +142,9 @@ static void on_located(struct request *request,
 
     if (status == STATUS_OK) {
         status = learn_all(route, body, request->answered_by_master, &error);
+        if (status == STATUS_OK && request->answered_by_master) {
+            status = learn_anyway(route, body, &error);
+        }
         text = bytes_of_text(error.text);
     }
     if (status == STATUS_OK) {
@@ -131,6 +159,8 @@ static void on_located(struct request *request,
     route->is_asking = false;
     if (!list_is_empty(&route->waiters)) {
         ask_for_first(route);
+    } else {
+        drop_forgotten(route);
     }
 }
 
@@ -226,6 +256,16 @@ void route_doubt(struct edubba_client *client, uint64_t table, struct bytes row)
     const struct location_entry *entry = location_cache_find(&client->locations, table, row);
     if (entry != NULL) {
         location_cache_invalidate(&client->locations, table, row, entry->address);
+    }
+}
+
+void route_forget(struct edubba_client *client, uint64_t table)
+{
+    struct route *route = route_find(client, table);
+    location_cache_forget_table(&client->locations, table);
+    if (route != NULL) {
+        route->is_forgotten = true;
+        drop_forgotten(route);
     }
 }
 

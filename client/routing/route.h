@@ -41,6 +41,9 @@ void route_doubt(struct edubba_client *client, uint64_t table, struct bytes row)
  * not know yet.  So ask, at most twice a second a table, and go on meanwhile. */
 void route_refresh(struct edubba_client *client, uint64_t table, struct bytes row);
 
+/* Nobody has the table open any more.  Operations that are under way find it all the same. */
+void route_forget(struct edubba_client *client, uint64_t table);
+
 void routes_destroy(struct edubba_client *client);
 
 #endif /* CLIENT_ROUTING_ROUTE_H */

@@ -1,5 +1,6 @@
 #include "client/routing/table.h"
 
+#include "client/routing/route.h"
 #include "common/base/memory.h"
 
 #define ARENA_BLOCK_BYTES 8192
@@ -45,7 +46,11 @@ static enum edubba_code make(struct edubba_client *client,
         memory_free(copy);
         return client_no_memory(error);
     }
-    *table = (struct edubba_table){client, number, copy};
+    *table = (struct edubba_table){.client = client, .number = number, .name = copy};
+    list_init(&table->link);
+    pthread_mutex_lock(&client->lock);
+    list_append(&client->tables, &table->link);
+    pthread_mutex_unlock(&client->lock);
     *ret_table = table;
     return client_success(error);
 }
@@ -74,10 +79,71 @@ enum edubba_code edubba_table_open(struct edubba_client *client,
     return code;
 }
 
+/* --- closing ---------------------------------------------------------------------------------- */
+
+/* With the lock held. */
+static bool is_open(const struct edubba_client *client, uint64_t number)
+{
+    for (struct list_link *at = client->tables.next; at != &client->tables; at = at->next) {
+        if (LIST_ELEMENT(at, struct edubba_table, link)->number == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool was_closed(const struct edubba_client *client, uint64_t number)
+{
+    size_t at = 0;
+    while (at < CLIENT_CLOSED_TABLES && client->closed[at] != number) {
+        at++;
+    }
+    return at < CLIENT_CLOSED_TABLES;
+}
+
+/* With the lock held: the table is closed, and another one's time has come; 0 = none's.  One that is opened
+ * and closed all the time takes one place. */
+static uint64_t change_places(struct edubba_client *client, uint64_t number)
+{
+    if (was_closed(client, number)) {
+        return 0;
+    }
+    uint64_t *place = &client->closed[client->closed_next];
+    uint64_t oldest = *place;
+    *place = number;
+    client->closed_next = (client->closed_next + 1) % CLIENT_CLOSED_TABLES;
+    return oldest == 0 || is_open(client, oldest) ? 0 : oldest;
+}
+
+static void table_free(struct edubba_table *table)
+{
+    memory_free(table->name);
+    memory_free(table);
+}
+
+static void run_forget(void *context, struct task *task)
+{
+    struct edubba_table *table = LIST_ELEMENT(task, struct edubba_table, task);
+    route_forget(context, table->forgotten);
+    table_free(table);
+}
+
 void edubba_table_close(struct edubba_table *table)
 {
-    if (table != NULL) {
-        memory_free(table->name);
-        memory_free(table);
+    if (table == NULL) {
+        return;
+    }
+    struct edubba_client *client = table->client;
+    pthread_mutex_lock(&client->lock);
+    list_remove(&table->link);
+    if (!is_open(client, table->number)) {
+        table->forgotten = change_places(client, table->number);
+    }
+    pthread_mutex_unlock(&client->lock);
+    if (table->forgotten != 0) {
+        table->task.run = run_forget;
+        loop_post(&client->loop, &table->task);
+    } else {
+        table_free(table);
     }
 }

@@ -9,6 +9,9 @@ struct edubba_table {
     struct edubba_client *client;
     uint64_t number;
     char *name;
+    struct list_link link; /* in client->tables */
+    struct task task;      /* when it is closed: forgets another table */
+    uint64_t forgotten;    /* that one's number */
 };
 
 /* Ask a master for locations from row on; *ret_answer holds what *ret_response borrows.

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/limits.h"
+
 typedef Google__Bigtable__Admin__V2__Table Table;
 typedef Google__Bigtable__Admin__V2__Table__ColumnFamiliesEntry Entry;
 typedef Google__Bigtable__Admin__V2__ColumnFamily Family;
@@ -88,6 +90,11 @@ static enum status convert_families(const Table *table,
                                     struct error *ret_error)
 {
     size_t count = table->n_column_families;
+    if (count > LIMIT_FAMILIES_PER_TABLE) { /* the master's words have no room for more */
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Error in field 'column_families' : %zu families, the limit is %d", count,
+                         LIMIT_FAMILIES_PER_TABLE);
+    }
     struct edubba_family *families = arena_allocate_array(arena, count, sizeof *families);
     if (families == NULL) {
         return error_set(ret_error, STATUS_NO_MEMORY, "No memory for a table's families");

@@ -132,11 +132,13 @@ enum edubba_code app_profiles_warn(struct admin_call *call,
                                    const AppProfile *after)
 {
     const char *cluster_id = transactions_on(after);
+    const char *old_id = before != NULL ? transactions_on(before) : NULL;
+    bool is_new = cluster_id != NULL && (old_id == NULL || strcmp(old_id, cluster_id) != 0);
     enum edubba_code code = EDUBBA_OK;
     if (before != NULL) {
         code = warn_of_change(call, before, after);
     }
-    if (code == EDUBBA_OK && cluster_id != NULL) {
+    if (code == EDUBBA_OK && is_new) { /* else whoever allowed them there was warned */
         code = warn_of_others(call, name, cluster_id);
     }
     return code;

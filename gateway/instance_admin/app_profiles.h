@@ -8,7 +8,8 @@
  * WARNINGS end a call with EDUBBA_FAILED_PRECONDITION unless it says ignore_warnings:
  *   - a change between routing to one cluster and to any;
  *   - a change of the cluster where transactional writes are allowed before or after;
- *   - transactional writes on another cluster than another profile of the instance allows them on.
+ *   - transactional writes, where none were before, on another cluster than another profile of the
+ *     instance allows them on.
  */
 #ifndef GATEWAY_INSTANCE_ADMIN_APP_PROFILES_H
 #define GATEWAY_INSTANCE_ADMIN_APP_PROFILES_H

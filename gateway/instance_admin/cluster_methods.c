@@ -200,13 +200,13 @@ static enum edubba_code change_cluster(struct admin_call *call,
 
 static enum edubba_code update_cluster(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
-    static const char *const paths[] = {"serve_nodes", "cluster_config"};
+    static const char *const paths[] = {"serve_nodes"}; /* of autoscaling it says nothing */
     UpdateClusterMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__UPDATE_CLUSTER_METADATA__INIT;
     Cluster *request = instance_admin_request(call);
     Cluster *cluster = NULL;
     metadata.original_request = request;
     metadata.request_time = instances_now(call);
-    enum edubba_code code = change_cluster(call, request, paths, 2, &cluster);
+    enum edubba_code code = change_cluster(call, request, paths, 1, &cluster);
     if (code != EDUBBA_OK) {
         return code;
     }

@@ -38,14 +38,22 @@ static int64_t microseconds(int64_t seconds, const Google__Protobuf__Timestamp *
     return seconds * SECOND_US + (time != NULL ? time->nanos / 1000 : 0);
 }
 
+/* Where it is not said: a day before the end, or as much of one as may be asked for. */
+static int64_t start_before(int64_t end, int64_t earliest)
+{
+    if (end < earliest) { /* that is wrong already */
+        return end;
+    }
+    return end - earliest > 24 * HOUR_SECONDS ? end - 24 * HOUR_SECONDS : earliest;
+}
+
 static enum edubba_code check_times(struct listing *listing, const ListHotTabletsRequest *request)
 {
     int64_t now_us = clock_wall_us();
     int64_t now = now_us / SECOND_US;
     int64_t end = request->end_time != NULL ? request->end_time->seconds : now;
     int64_t start = request->start_time != NULL ? request->start_time->seconds
-                    : end > 0                   ? end - 24 * HOUR_SECONDS
-                                                : end;
+                                                : start_before(end, now - PAST_SECONDS);
     const char *wrong = NULL;
     /* in this order no difference can overflow */
     if (start < now - PAST_SECONDS) {

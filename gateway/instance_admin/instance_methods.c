@@ -216,9 +216,11 @@ void instance_admin_list_instances(void *context,
 
 /* --- update ----------------------------------------------------------------------------------- */
 
-/* What of an instance may be changed. */
+/* What of an instance may be changed; the first ones are what UpdateInstance is about, which leaves
+ * labels alone. */
 static const char *const MUTABLE[] = {"display_name", "type", "labels"};
 #define MUTABLE_COUNT (sizeof MUTABLE / sizeof *MUTABLE)
+#define UPDATED_COUNT 2
 
 static enum edubba_code check_mutable(struct admin_call *call, const char *path)
 {
@@ -230,6 +232,32 @@ static enum edubba_code check_mutable(struct admin_call *call, const char *path)
     return admin_call_fail(
         call, EDUBBA_INVALID_ARGUMENT,
         "Error in field 'update_mask' : '%.100s' of an instance cannot be changed", path);
+}
+
+/* Of an instance that has a type already, none means that it stays. */
+static bool is_left_alone(const Instance *wanted, const char *path)
+{
+    return strcmp(path, "type") == 0 &&
+           wanted->type == GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__TYPE__TYPE_UNSPECIFIED;
+}
+
+static enum edubba_code apply_paths(struct admin_call *call,
+                                    const Instance *wanted,
+                                    const char *const *paths,
+                                    size_t path_count,
+                                    Instance *instance)
+{
+    enum edubba_code code = EDUBBA_OK;
+    for (size_t i = 0; i < path_count && code == EDUBBA_OK; i++) {
+        struct error error = {.status = STATUS_OK};
+        if (!is_left_alone(wanted, paths[i])) {
+            code = admin_call_check(call,
+                                    field_mask_apply(bytes_of_text(paths[i]), &wanted->base,
+                                                     &instance->base, call->arena, &error),
+                                    &error);
+        }
+    }
+    return code == EDUBBA_OK ? check_labels(call, instance) : code;
 }
 
 /* Write these fields of the wanted one over the instance's, in its document too. */
@@ -248,16 +276,9 @@ static enum edubba_code change_instance(struct admin_call *call,
     bool again = code == EDUBBA_OK;
     for (int attempt = 0; attempt < RECORD_ATTEMPTS && again; attempt++) {
         struct record record = {NULL, 0};
-        struct error error = {.status = STATUS_OK};
         code = instances_get(call, &name, &record);
-        for (size_t i = 0; i < path_count && code == EDUBBA_OK; i++) {
-            code = admin_call_check(call,
-                                    field_mask_apply(bytes_of_text(paths[i]), &wanted->base,
-                                                     record.message, call->arena, &error),
-                                    &error);
-        }
         if (code == EDUBBA_OK) {
-            code = check_labels(call, (const Instance *)record.message);
+            code = apply_paths(call, wanted, paths, path_count, (Instance *)record.message);
         }
         if (code == EDUBBA_OK) {
             code = record_put(call, &name, record.message, record.version, NULL);
@@ -273,7 +294,7 @@ static enum edubba_code update_instance(struct admin_call *call,
 {
     const Instance *wanted = (const Instance *)call->request;
     Instance *instance = NULL;
-    enum edubba_code code = change_instance(call, wanted, MUTABLE, MUTABLE_COUNT, &instance);
+    enum edubba_code code = change_instance(call, wanted, MUTABLE, UPDATED_COUNT, &instance);
     if (code == EDUBBA_OK) {
         *ret_answer = &instance->base;
     }

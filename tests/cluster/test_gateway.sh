@@ -144,7 +144,23 @@ done
 wait "${firsts[@]}"
 same "eight first tables at once" "$(cat "$WORK"/first*/status | tr -d '\n')" 00000000
 same "make one instance" "$(documents instances/) $(documents clusters/) $(documents appProfiles/)" "1 1 1"
-same "a label without a key" "$(status_of $instances/UpdateInstance "$(field 1 projects/p/instances/i)"'\x2a\x03\x12\x01v')" 3
+# An instance of 24 bytes and more, and a mask that names what of it counts.
+instance=$(field 1 projects/p/instances/i) labels='\x12\x08\x0a\x06labels' type='\x12\x06\x0a\x04type'
+same "a label without a key" "$(status_of $instances/PartialUpdateInstance '\x0a\x1d'"$instance"'\x2a\x03\x12\x01v'"$labels")" 3
+same "a label" "$(status_of $instances/PartialUpdateInstance '\x0a\x20'"$instance"'\x2a\x06'"$(field 1 k)$(field 2 v)$labels")" 0
+same "another name" "$(status_of $instances/UpdateInstance "$instance$(field 2 named)")" 0
+same "a mask with a type that is not said" "$(status_of $instances/PartialUpdateInstance '\x0a\x18'"$instance$type")" 0
+same "type and label are as they were" "$(call $instances/GetInstance "$instance" | grep -o '12056e616d6564180120012a060a016b120176')" 12056e616d6564180120012a060a016b120176
+# A cluster of 38 bytes, limits of autoscaling behind it (14), and the mask that names them.
+cluster=$(field 1 projects/p/instances/i/clusters/i-c1) limits='\x3a\x0c\x0a\x0a\x0a\x04\x08\x01\x10\x04\x12\x02\x10\x32'
+same "limits of autoscaling" "$(status_of $instances/PartialUpdateCluster '\x0a\x34'"$cluster$limits"'\x12\x10\x0a\x0ecluster_config')" 0
+same "a number of nodes" "$(status_of $instances/UpdateCluster "$cluster"'\x20\x07')" 0
+same "leaves them" "$(call $instances/GetCluster "$cluster" | grep -oE '200728013a0c0a0a0a040801100412021032')" 200728013a0c0a0a0a040801100412021032
+seconds() { python3 -c 'import sys, time
+seconds = int(time.time() - float(sys.argv[1]) * 86400)
+print("".join(f"\\x{seconds >> shift & 127 | (128 if shift < 28 else 0):02x}" for shift in range(0, 35, 7)))' "$1"; }
+same "hot tablets until 13.5 days ago, from as far as there may be any" "$(status_of $instances/ListHotTablets "$(field 1 projects/p/instances/i/clusters/-)"'\x1a\x06\x08'"$(seconds 13.5)")" 0
+same "until 15 days ago" "$(status_of $instances/ListHotTablets "$(field 1 projects/p/instances/i/clusters/-)"'\x1a\x06\x08'"$(seconds 15)")" 3
 same "who may do what in an instance" "$(status_of $instances/GetIamPolicy "$(field 1 projects/p/instances/i)")" 0
 same "in one that is not there" "$(status_of $instances/GetIamPolicy "$(field 1 projects/p/instances/none)")" 5
 same "deleted" "$(status_of $instances/DeleteInstance "$(field 1 projects/p/instances/i)") $(documents '') $(ebt --json ls | grep -c 'p/i/')" "0 0 0"

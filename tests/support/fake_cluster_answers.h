@@ -5,6 +5,8 @@
 #ifndef TESTS_SUPPORT_FAKE_CLUSTER_ANSWERS_H
 #define TESTS_SUPPORT_FAKE_CLUSTER_ANSWERS_H
 
+#include <stdlib.h>
+
 #include "common/io/clock.h"
 #include "tests/support/fake_cluster_state.h"
 
@@ -327,6 +329,18 @@ static inline void fake_describe(const struct location *location,
                                              .size_bytes = 4096};
 }
 
+/* T, or one of many whose names are a number; 0 = there is none. */
+static inline uint64_t fake_table_of(const struct locate_request *request)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "%.*s", (int)request->name.size_bytes,
+                   request->name.size_bytes > 0 ? (const char *)request->name.data : "");
+    if (request->table == FAKE_TABLE || (request->table == 0 && strcmp(name, "T") == 0)) {
+        return FAKE_TABLE;
+    }
+    return request->table == 0 ? strtoull(name, NULL, 10) : 0;
+}
+
 static inline void fake_answer_locate(struct fake_server *server,
                                       const struct transport_request *transport,
                                       struct transport_reply *reply)
@@ -347,8 +361,8 @@ static inline void fake_answer_locate(struct fake_server *server,
         transport_reply_fail(reply, STATUS_UNAVAILABLE, "it is not known here");
         return;
     }
-    bool known = request.table == FAKE_TABLE ||
-                 (request.table == 0 && bytes_equal(request.name, bytes_of_text("T")));
+    uint64_t number = fake_table_of(&request);
+    bool known = number != 0;
     most = cluster->located_at_once > 0 ? (size_t)cluster->located_at_once : most;
     most = request.count_max > 0 && request.count_max < most ? request.count_max : most;
     if (!known || cluster->table_is_gone) {
@@ -367,7 +381,7 @@ static inline void fake_answer_locate(struct fake_server *server,
         response.replicas = replicas;
         response.replicas_count = response.location_count;
     }
-    response.table = (struct table){.number = FAKE_TABLE, .id = bytes_of_text("T")};
+    response.table = (struct table){.number = number, .id = request.name};
     response.locations = locations;
     struct buffer message = fake_message(STATUS_OK);
     locate_response_encode(&response, &message);

@@ -86,7 +86,14 @@ static inline void fake_scan_run(struct fake_scan *scan)
             fake_scan_free(scan);
             return;
         }
-        bool is_held = scan->cluster->scan_never_ends && fake_scan_row(scan) == NULL;
+        bool is_over = fake_scan_row(scan) == NULL;
+        bool is_held = scan->cluster->scan_never_ends && is_over;
+        if (scan->cluster->scan_end_is_lost && is_over) {
+            transport_reply_set_context(scan->reply, NULL);
+            fake_close_connection(scan->reply);
+            fake_scan_free(scan);
+            return;
+        }
         if (is_held || transport_reply_credit(scan->reply) <= 0) {
             scan->is_parked = true;
             return;

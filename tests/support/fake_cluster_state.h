@@ -108,6 +108,7 @@ struct fake_cluster {
     bool scan_is_silent;
     bool scan_hides_rows;      /* as if a filter let none pass */
     bool scan_never_ends;      /* its rows seen, it waits until it is cancelled */
+    bool scan_end_is_lost;     /* its rows sent, the connection goes before it says so */
     bool scan_finds_large_row; /* the first one that is asked for */
     bool sampling_joins;       /* whoever is sampled: afterwards all is one tablet */
 

@@ -24,6 +24,28 @@ Test(client, a_moved_tablet_is_followed_without_asking_the_master)
     close_session(&session);
 }
 
+/* After a catalog was restored a tablet may be as it was before a split, under a version of then: the other
+ * half, of which nobody has doubted what is known, does not stand in the way. */
+Test(client, a_tablet_that_is_wider_again_is_found_under_an_older_version)
+{
+    struct fake_cluster *fake = fake_cluster_start();
+    struct edubba_options options = default_options(fake);
+    options.deadline_ms = 10000;
+    struct session session = open_with(fake, &options);
+    struct edubba_error error;
+    fake_split(fake, "row00005", 2);
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK, "%s", error.text);
+    cr_assert_eq(add(&session, 9, &error), EDUBBA_OK, "%s", error.text);
+    pthread_mutex_lock(&fake->lock);
+    fake_join_locked(fake, "row00005");
+    fake->tablets[0].configuration = 1;
+    fake->tablets[0].server = 3;
+    pthread_mutex_unlock(&fake->lock);
+    cr_assert_eq(add(&session, 9, &error), EDUBBA_OK, "%s", error.text);
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK, "%s", error.text);
+    close_session(&session);
+}
+
 /* A table has more tablets than one answer holds. */
 Test(client, whoever_is_asked_for_a_row_is_told_which)
 {

@@ -121,6 +121,26 @@ Test(client, a_scan_goes_on_after_lost_connections_without_gap_or_repeat)
     }
 }
 
+/* The last row says that no other can come, before its server does. */
+Test(client, a_scan_whose_rows_are_all_here_ends_well_whatever_comes_behind_them)
+{
+    struct session session = open_filled(1000);
+    struct edubba_bytes keys[3] = {EDUBBA_TEXT("row00900"), EDUBBA_TEXT("row00100"),
+                                   EDUBBA_TEXT("row00500")};
+    struct edubba_scan_options options = {.keys = keys, .key_count = 3};
+    SET(session, scan_rows_per_message, 1);
+    SET(session, scan_end_is_lost, true);
+    cr_assert_eq(check_scan(&session, &options, 100, 400), 3);
+    options.reversed = true;
+    cr_assert_eq(check_scan(&session, &options, 900, -400), 3);
+    SET(session, scan_end_is_lost, false);
+    SET(session, scan_never_ends, true);
+    options = (struct edubba_scan_options){.keys = keys, .key_count = 1, .deadline_ms = 3000};
+    cr_assert_eq(check_scan(&session, &options, 900, 1), 1);
+    SET(session, scan_never_ends, false);
+    close_session(&session);
+}
+
 Test(client, a_scan_survives_splits_and_moves_under_way)
 {
     for (int reversed = 0; reversed < 2; reversed++) {

@@ -1,6 +1,67 @@
 /* libedubba on ranges and tablets, filters and rules, with and without memory. */
 #include "client/include/edubba_gather.h"
+#include "client/loop/client.h"
 #include "tests/support/client_session.h"
+
+/* --- open and closed -------------------------------------------------------------------------- */
+
+static struct edubba_table *open_table(const struct session *session, const char *name)
+{
+    struct edubba_table *table = NULL;
+    struct edubba_error error;
+    cr_assert_eq(edubba_table_open(session->client, name, &table, &error), EDUBBA_OK, "%s",
+                 error.text);
+    return table;
+}
+
+static void read_a_row(struct edubba_table *table)
+{
+    struct edubba_row *row = NULL;
+    struct edubba_error error;
+    cr_assert_eq(edubba_read_row(table, row_key(1), NULL, &row, &error), EDUBBA_OK, "%s",
+                 error.text);
+    edubba_row_free(row);
+}
+
+/* So many, each another one. */
+static void close_others(const struct session *session, int count)
+{
+    static int number = 1000;
+    for (int i = 0; i < count; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%d", number++);
+        edubba_table_close(open_table(session, name));
+    }
+}
+
+/* An open is answered behind what was posted before it. */
+static size_t count_known(const struct session *session)
+{
+    edubba_table_close(open_table(session, "T"));
+    return session->client->locations.table_count;
+}
+
+/* Else a client that lives long and meets many tables, as a gateway does, grows for ever. */
+Test(client, where_a_table_is_is_forgotten_when_many_others_were_closed_behind_it)
+{
+    struct session session = open_filled(10);
+    struct edubba_table *other = open_table(&session, "T");
+    read_a_row(session.table);
+    edubba_table_close(session.table);
+    close_others(&session, 2 * CLIENT_CLOSED_TABLES);
+    cr_assert_eq(count_known(&session), 1, "it is open");
+    edubba_table_close(other);
+    for (int i = 0; i < 2 * CLIENT_CLOSED_TABLES; i++) {
+        edubba_table_close(open_table(&session, "T"));
+    }
+    cr_assert_eq(count_known(&session), 1, "it alone is opened and closed");
+    close_others(&session, CLIENT_CLOSED_TABLES);
+    cr_assert_eq(count_known(&session), 0);
+    cr_assert(list_is_empty(&session.client->routes));
+    session.table = open_table(&session, "T");
+    read_a_row(session.table);
+    close_session(&session);
+}
 
 /* --- ranges and tablets ----------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* Schemas to admin messages and back, by way of the wire. */
 #include <criterion/criterion.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/prng.h"
@@ -370,6 +371,30 @@ Test(convert_schema, what_cannot_be_had_is_refused)
     cr_assert_eq(CONVERT_TABLE("\x42\x00"), STATUS_UNIMPLEMENTED, "a change stream");
     cr_assert_eq(CONVERT_TABLE("\x6a\x00"), STATUS_UNIMPLEMENTED, "automated backups");
     cr_assert_eq(CONVERT_TABLE("\x7a\x00"), STATUS_UNIMPLEMENTED, "a row key schema");
+}
+
+/* One more than the message to a master has room for: that would be said in words of that message. */
+Test(convert_schema, more_families_than_a_table_has_are_refused)
+{
+    char names[101][8];
+    Google__Bigtable__Admin__V2__Table__ColumnFamiliesEntry entries[101];
+    Google__Bigtable__Admin__V2__Table__ColumnFamiliesEntry *list[101];
+    Table table = GOOGLE__BIGTABLE__ADMIN__V2__TABLE__INIT;
+    struct edubba_schema schema;
+    struct error error = {0};
+    for (int i = 0; i < 101; i++) {
+        google__bigtable__admin__v2__table__column_families_entry__init(&entries[i]);
+        (void)snprintf(names[i], sizeof names[i], "f%d", i);
+        entries[i].key = names[i];
+        list[i] = &entries[i];
+    }
+    table.column_families = list;
+    table.n_column_families = 100;
+    cr_assert_eq(convert_schema(&table, "T", &arena, &schema, &error), STATUS_OK, "%s", error.text);
+    table.n_column_families = 101;
+    cr_assert_eq(convert_schema(&table, "T", &arena, &schema, &error), STATUS_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text,
+                     "Error in field 'column_families' : 101 families, the limit is 100");
 }
 
 Test(convert_schema, a_trouble_names_its_family)

@@ -445,6 +445,34 @@ Test(instances, transactions_on_two_clusters_are_warned_of)
                  EDUBBA_OK, "it is a warning");
 }
 
+/* It was warned of when they were allowed: who changes a description must not be told again. */
+Test(instances, transactions_that_were_allowed_are_not_warned_of_again)
+{
+    struct resource_name name = name_of("projects/p/instances/one/appProfiles/a",
+                                        RESOURCE_APP_PROFILE);
+    char cluster[] = "c1";
+    char description[] = "described";
+    SingleClusterRouting single =
+        GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__SINGLE_CLUSTER_ROUTING__INIT;
+    AppProfile before = GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__INIT;
+    single.cluster_id = cluster;
+    single.allow_transactional_writes = true;
+    before.routing_policy_case = ROUTING(SINGLE_CLUSTER_ROUTING);
+    before.single_cluster_routing = &single;
+    AppProfile after = before;
+    after.description = description;
+    cr_assert_eq(create("projects/p/instances/one", TWO, 2), EDUBBA_OK);
+    cr_assert_eq(put_profile("projects/p/instances/one/appProfiles/b", "c2", true, false),
+                 EDUBBA_OK);
+    cr_assert_eq(app_profiles_warn(&call, &name, NULL, &after), EDUBBA_FAILED_PRECONDITION);
+    cr_assert_eq(app_profiles_warn(&call, &name, &before, &after), EDUBBA_OK, "%s",
+                 call.error.text);
+    SingleClusterRouting without = single;
+    without.allow_transactional_writes = false;
+    before.single_cluster_routing = &without;
+    cr_assert_eq(app_profiles_warn(&call, &name, &before, &after), EDUBBA_FAILED_PRECONDITION);
+}
+
 Test(instances, a_change_of_routing_is_warned_of)
 {
     struct resource_name name = name_of("projects/p/instances/one/appProfiles/a",
