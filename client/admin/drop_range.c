@@ -186,6 +186,12 @@ static enum edubba_code drop_rows(struct edubba_table *table,
     return status == STATUS_OK ? client_success(error) : client_error_of(error, &trouble);
 }
 
+enum edubba_code edubba_drop_all_rows(struct edubba_table *table, struct edubba_error *error)
+{
+    const struct row_range all = {BYTES_EMPTY, BYTES_EMPTY};
+    return drop_rows(table, &all, error);
+}
+
 enum edubba_code edubba_drop_row_range(struct edubba_table *table,
                                        struct edubba_bytes start,
                                        struct edubba_bytes end,
@@ -197,6 +203,11 @@ enum edubba_code edubba_drop_row_range(struct edubba_table *table,
         return client_error(error, STATUS_INVALID_ARGUMENT,
                             "a bound of the range is %zu bytes, the limit is %d", longest,
                             BOUND_BYTES_MAX);
+    }
+    if (longest == 0) {
+        return client_error(
+            error, STATUS_INVALID_ARGUMENT,
+            "a range without bounds is all rows: edubba_drop_all_rows() drops them");
     }
     if (end.size > 0 && bytes_compare(range.start, range.end) > 0) {
         return client_error(error, STATUS_INVALID_ARGUMENT,

@@ -163,8 +163,7 @@ int run_deleteallrows(struct session *session)
         return EXIT_CODE_FAILED;
     }
     enum edubba_code code = prefix != NULL ? edubba_drop_prefix(table, EDUBBA_TEXT(prefix), &error)
-                                           : edubba_drop_row_range(table, EDUBBA_NOTHING,
-                                                                   EDUBBA_NOTHING, &error);
+                                           : edubba_drop_all_rows(table, &error);
     edubba_table_close(table);
     return code == EDUBBA_OK ? session_done(session) : session_fail(session, &error);
 }

@@ -9,9 +9,9 @@
  *     edubba_mutate_row(table, edubba_key_bytes(&key), ...);
  *
  * A first field that is empty leaves nothing, and no '#' either.  A key that would be longer than
- * 4 096 bytes is marked too long; edubba_key_bytes() then gives EDUBBA_NOTHING, which every call that
- * takes a row refuses.  As the bound of a range it would mean that the range is open there, to
- * edubba_drop_row_range() too: look at too_long before.
+ * 4 096 bytes is marked too long; edubba_key_bytes() then gives something that is longer than any row
+ * or bound of rows may be, which every call that takes one refuses.  (Where something else than a row
+ * is wanted, a qualifier or a value, look at too_long before.)
  */
 #ifndef EDUBBA_KEYS_H
 #define EDUBBA_KEYS_H

@@ -124,13 +124,17 @@ enum edubba_code edubba_alter_table(struct edubba_client *client,
                                     size_t count,
                                     struct edubba_error *error);
 
-/* Erase all rows in [start, end); both empty = all rows.  Fast: nothing is read.  A tablet at a time: where it
- * fails those that were reached are without these rows already, and it may be called again. */
+/* Erase all rows in [start, end); an end that is empty = to the last row, a start that is = from the first.
+ * Fast: nothing is read.  A tablet at a time: where it fails those that were reached are without these rows already, and
+ * it may be called again.  Errors: EDUBBA_INVALID_ARGUMENT also where both are empty: bounds that were made of a prefix
+ * that happened to be empty are so, and this would take every row. */
 enum edubba_code edubba_drop_row_range(struct edubba_table *table,
                                        struct edubba_bytes start,
                                        struct edubba_bytes end,
                                        struct edubba_error *error);
-/* The same for all rows that begin with prefix. */
+/* The same for all rows that there are. */
+enum edubba_code edubba_drop_all_rows(struct edubba_table *table, struct edubba_error *error);
+/* The same for all rows that begin with prefix, which must not be empty. */
 enum edubba_code edubba_drop_prefix(struct edubba_table *table,
                                     struct edubba_bytes prefix,
                                     struct edubba_error *error);

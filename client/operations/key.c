@@ -15,9 +15,13 @@ void edubba_key_init(struct edubba_key *key)
     key->too_long = false;
 }
 
+/* Nothing at all would be taken as an open bound: the rows of a whole table, where a few are to be dropped. */
 struct edubba_bytes edubba_key_bytes(const struct edubba_key *key)
 {
-    return key->too_long ? EDUBBA_NOTHING : edubba_bytes_of(key->data, key->size);
+    static const unsigned char
+        refused[EDUBBA_KEY_SIZE_MAX + 2]; /* longer than what comes behind the longest key */
+    return key->too_long ? edubba_bytes_of(refused, sizeof refused)
+                         : edubba_bytes_of(key->data, key->size);
 }
 
 /* Room for a field of size bytes, behind a separator if it is not the first; NULL if too long. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/assert.h"
+#include "common/io/build_info.h"
 #include "common/io/file.h"
 
 #define PATH_SIZE_MAX 4096
@@ -242,6 +243,7 @@ bool daemon_start(const struct daemon_description *description,
         return false;
     }
     raise_files_max();
+    build_info_tell();
     *ret_daemon = line.daemon;
     return true;
 }

@@ -45,7 +45,8 @@ struct daemon {
 /*
  * Read the command line and the configuration into the targets of description's keys (texts in
  * arena).  True: go on; the process may have as many files open as its hard limit says, up to
- * 65 536.  False: end with *ret_exit_code; what had to be said has been said.
+ * 65 536, and tells among its metrics which build it is.  False: end with *ret_exit_code; what had
+ * to be said has been said.
  */
 bool daemon_start(const struct daemon_description *description,
                   int argument_count,

@@ -43,7 +43,7 @@ static enum edubba_code drop_from(struct admin_call *call,
                                                      request->row_key_prefix.len);
         return edubba_drop_prefix(table, prefix, &call->error);
     }
-    return edubba_drop_row_range(table, EDUBBA_NOTHING, EDUBBA_NOTHING, &call->error);
+    return edubba_drop_all_rows(table, &call->error);
 }
 
 /* With the table that is open, or else one that is opened now; *ret_was_open tells which. */

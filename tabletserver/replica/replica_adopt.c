@@ -165,10 +165,9 @@ void replica_adopt(struct replica *replica, const struct replica_adoption *adopt
     forget_version(replica);
     replica->configuration = *adoption->configuration;
     replica->role = role_under(replica, adoption);
-    if (replica->role != REPLICA_PRIMARY) {
-        /* Rule 21: who has borne it out need not have heard of this version. */
-        replica->alone_from_ns = replica->young_until_ns;
-    }
+    /* Rule 21: who has borne it out need not have heard of this version.  That may be one which a life before has
+     * proposed, and led, whose disk has gone back since: so it is where it leads, too. */
+    replica->alone_from_ns = replica->young_until_ns;
     if (led && replica->role != REPLICA_PRIMARY) {
         replica->leads = false;
         replica_emit(replica, REPLICA_EFFECT_FOLLOW)->sequence = replica->committed;

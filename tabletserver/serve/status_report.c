@@ -226,6 +226,7 @@ void status_report_metrics(struct server *server)
         sum.scrubbed_bytes += one.scrubbed_bytes;
         sum.collected_cells += one.collected_cells;
         sum.flushes_pending += one.flushes_pending;
+        sum.tablets_held += one.tablets_held;
         full += one.condition == STORE_FULL;
         failed += one.condition == STORE_FAILED;
     }
@@ -234,6 +235,9 @@ void status_report_metrics(struct server *server)
     set("edubba_memtable_bytes", "Memory of all memtables.", sum.memory_bytes);
     set("edubba_log_bytes", "Log kept.", sum.log_bytes);
     set("edubba_flushes_pending", "Memtables frozen and not yet flushed.", sum.flushes_pending);
+    set("edubba_tablets_held_by_damage",
+        "Tablets that cannot be flushed until a damaged row is deleted; the log grows until then.",
+        sum.tablets_held);
     set("edubba_base_used_bytes", "Bytes in use in LMDB.", sum.base_used_bytes);
     set("edubba_base_reusable_bytes", "Bytes in LMDB's files that deleted rows have left free.",
         sum.base_reusable_bytes);

@@ -225,6 +225,7 @@ same "a change that may have been made is not asked for again" "$(<"$WORK/create
 kill -CONT "$(pid_of server1)" "$(pid_of server2)"
 says "it was" 0 '' ebt deletetable LATE
 says "metrics" 0 'edubba_operations_total' curl -s "http://127.0.0.1:$((PORT + 101))/metrics"
+says "which build runs" 0 '^edubba_build_info\{version="[0-9.]+",commit="[^"]+"\} 1$' curl -s "http://127.0.0.1:$((PORT + 101))/metrics"
 says "health" 0 'ok' curl -s "http://127.0.0.1:$((PORT + 101))/health"
 says "master's health" 0 'ok' curl -s "http://127.0.0.1:$((PORT + 100))/health"
 finish

@@ -175,6 +175,7 @@ same "calls by method and code" "$(metric 'edubba_gateway_requests_total{method=
 same "calls by method and code" "$(metric 'edubba_gateway_requests_total{method="Bigtable/MutateRow",code="OK"}')" 1
 same "how long they took" "$(metric 'edubba_gateway_request_seconds_count{method="Bigtable/MutateRow"}')" 2
 same "it serves" "$(metric edubba_gateway_serving)" 1
+says "which build runs" 0 '^edubba_build_info\{version="[0-9.]+",commit="[^"]+"\} 1$' curl -s "$HTTP/metrics"
 says "status" 0 "serving False edubba/edubba $BIGTABLE_EMULATOR_HOST" python3 -c 'import json, sys, urllib.request
 said = json.load(urllib.request.urlopen(sys.argv[1]))
 assert said["methods"] > 20 and said["request_bytes"] >= 0, said

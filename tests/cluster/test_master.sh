@@ -60,6 +60,7 @@ shows() {
 }
 shows /status '"alive":true'
 shows /metrics 'edubba_master_tablets{state="serving"} [1-9]'
+shows /metrics 'edubba_build_info{version="[0-9.]*",commit="[^"]*"} 1'
 "$master" --set folder="$folder/m" --set address=tcp://127.0.0.1:0 2>"$folder/second"
 [ $? = 1 ] && grep -q "LOCK is locked by process $master_pid" "$folder/second" ||
     { echo "a second master was not refused:"; cat "$folder/second"; exit 1; }

@@ -61,9 +61,10 @@ static void fail_records(struct write_order *order, struct work *work)
 {
     write_fail(
         order, work, STATUS_UNAVAILABLE,
-        "the tablet has as many exactly-once records as it may keep (10 000 clients, 1 000 000 "
-        "requests, 64 MiB of results): very many clients have come within 15 minutes, or one "
-        "waits for an old request while it makes new ones; retry");
+        "the tablet has as many exactly-once records as it may keep (100 000 clients, 1 000 000 "
+        "requests): very many clients have come within 15 minutes, or one waits for an old request "
+        "while it makes new ones, or a gateway is given more than 1 100 idempotency tokens a second; "
+        "retry");
 }
 
 void write_fail_append(struct write_order *order, struct work *work, enum status status)

@@ -28,7 +28,7 @@ static enum status open_next_chunk(struct base_cursor *cursor)
     return status == STATUS_OK ? open_chunk(cursor) : status;
 }
 
-static bool is_dead(const struct base_cursor *cursor, const struct chunk_cell *cell)
+static bool is_dead(struct base_cursor *cursor, const struct chunk_cell *cell)
 {
     return cursor->tombstones.count > 0 &&
            base_tombstones_kill(&cursor->tombstones, cell, cursor->reader.stamp);

@@ -55,12 +55,7 @@ static bool may_drop(const struct base_drop *drop, struct stamp stamp)
         (drop->tombstone != NULL && stamp_compare(stamp, drop->tombstone->stamp) < 0)) {
         return true;
     }
-    for (size_t i = 0; drop->tombstones != NULL && i < drop->tombstones->count; i++) {
-        if (stamp_compare(stamp, drop->tombstones->entries[i].stamp) < 0) {
-            return true;
-        }
-    }
-    return false;
+    return drop->tombstones != NULL && stamp_compare(stamp, drop->tombstones->youngest) < 0;
 }
 
 enum status base_drop_kept(struct base_writer *writer, const struct base_drop *drop)

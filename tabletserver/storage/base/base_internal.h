@@ -208,8 +208,8 @@ enum status base_writer_drop_value(struct base_writer *writer, const struct chun
 
 /* Which cells of a chunk to drop. */
 struct base_drop {
-    const struct base_tombstones *tombstones; /* NULL = none */
-    const struct entry *tombstone;            /* NULL = none */
+    struct base_tombstones *tombstones; /* NULL = none */
+    const struct entry *tombstone;      /* NULL = none */
     bool everything;
 };
 

@@ -111,8 +111,8 @@ static enum status is_reached(struct sweep *sweep, bool *ret_reached)
     if (!base_key_position(writer->data.key, &writer->qualifier, &start)) {
         return writer->qualifier.failed ? STATUS_NO_MEMORY : STATUS_CORRUPT;
     }
-    for (size_t i = 0; i < sweep->tombstones.count && !*ret_reached; i++) {
-        *ret_reached = base_delete_reaches(&sweep->tombstones.entries[i], &start);
+    for (size_t i = sweep->tombstones.count; i > 0 && !*ret_reached; i--) { /* the last reach far */
+        *ret_reached = base_delete_reaches(&sweep->tombstones.entries[i - 1], &start);
     }
     return STATUS_OK;
 }

@@ -7,6 +7,7 @@
 #include "tabletserver/storage/base/base_key.h"
 
 #define ARENA_BLOCK_BYTES 4096
+#define FEW               8 /* up to here each is looked at */
 #define OFFSET_CHECKSUM   1
 #define OFFSET_STAMP      5
 #define OFFSET_CLUSTER    13
@@ -17,6 +18,7 @@ void base_tombstones_init(struct base_tombstones *tombstones)
 {
     *tombstones = (struct base_tombstones){0};
     arena_init(&tombstones->arena, ARENA_BLOCK_BYTES, SIZE_MAX);
+    delete_cover_init(&tombstones->cover);
 }
 
 void base_tombstones_deinit(struct base_tombstones *tombstones)
@@ -24,6 +26,8 @@ void base_tombstones_deinit(struct base_tombstones *tombstones)
     arena_deinit(&tombstones->arena);
     memory_free(tombstones->entries);
     tombstones->entries = NULL;
+    delete_cover_deinit(&tombstones->cover);
+    buffer_deinit(&tombstones->cover_qualifier);
 }
 
 void base_tombstones_reset(struct base_tombstones *tombstones)
@@ -31,6 +35,8 @@ void base_tombstones_reset(struct base_tombstones *tombstones)
     if (tombstones->count > 0) {
         arena_reset(&tombstones->arena);
         tombstones->count = 0;
+        tombstones->youngest = STAMP_OLDEST;
+        tombstones->has_cover = false;
     }
 }
 
@@ -49,15 +55,34 @@ static enum status grow(struct base_tombstones *tombstones)
     return STATUS_OK;
 }
 
-bool base_tombstones_have(const struct base_tombstones *tombstones, const struct entry *tombstone)
+/* How many stand before it. */
+static size_t count_before(const struct base_tombstones *tombstones, const struct entry *tombstone)
 {
-    for (size_t i = 0; i < tombstones->count; i++) {
-        const struct entry *entry = &tombstones->entries[i];
-        if (entry_compare(entry, tombstone) == 0) {
-            return stamp_compare(entry->stamp, tombstone->stamp) >= 0;
+    size_t low = 0;
+    size_t high = tombstones->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (entry_compare(&tombstones->entries[middle], tombstone) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return false;
+    return low;
+}
+
+static bool is_at(const struct base_tombstones *tombstones,
+                  size_t at,
+                  const struct entry *tombstone)
+{
+    return at < tombstones->count && entry_compare(&tombstones->entries[at], tombstone) == 0;
+}
+
+bool base_tombstones_have(const struct base_tombstones *tombstones, const struct entry *tombstone)
+{
+    size_t at = count_before(tombstones, tombstone);
+    return is_at(tombstones, at, tombstone) &&
+           stamp_compare(tombstones->entries[at].stamp, tombstone->stamp) >= 0;
 }
 
 enum status base_tombstones_add(struct base_tombstones *tombstones, const struct entry *tombstone)
@@ -66,11 +91,10 @@ enum status base_tombstones_add(struct base_tombstones *tombstones, const struct
     if (status != STATUS_OK) {
         return status;
     }
-    size_t at = tombstones->count;
-    while (at > 0 && entry_compare(&tombstones->entries[at - 1], tombstone) >= 0) {
-        at--;
-    }
-    if (at < tombstones->count && entry_compare(&tombstones->entries[at], tombstone) == 0) {
+    size_t at = count_before(tombstones, tombstone);
+    tombstones->youngest = stamp_later(tombstones->youngest, tombstone->stamp);
+    tombstones->has_cover = false;
+    if (is_at(tombstones, at, tombstone)) {
         tombstones->entries[at].stamp = tombstone->stamp;
         return STATUS_OK;
     }
@@ -108,10 +132,57 @@ bool base_tombstone_kills(const struct entry *tombstone,
            (cell->timestamp_us < tombstone->end_us || tombstone->end_us == INT64_MAX);
 }
 
-bool base_tombstones_kill(const struct base_tombstones *tombstones,
+/* Those of the column, in their order, and what covers all of it.  False without memory. */
+static bool put_cover_together(struct base_tombstones *tombstones, const struct chunk_cell *cell)
+{
+    const struct entry *entries = tombstones->entries;
+    struct delete_cover *cover = &tombstones->cover;
+    const struct entry family = {.kind = ENTRY_FAMILY_DELETE, .family = cell->family};
+    const struct entry first = {.kind = ENTRY_COLUMN_DELETE,
+                                .family = cell->family,
+                                .qualifier = cell->qualifier,
+                                .start_us = INT64_MAX,
+                                .end_us = INT64_MAX};
+    delete_cover_reset(cover,
+                       entries[0].kind == ENTRY_ROW_DELETE ? entries[0].stamp : STAMP_OLDEST);
+    size_t at = count_before(tombstones, &family);
+    enum status status = is_at(tombstones, at, &family) ? delete_cover_add(cover, &entries[at])
+                                                        : STATUS_OK;
+    for (at = count_before(tombstones, &first);
+         status == STATUS_OK && at < tombstones->count && entries[at].kind == ENTRY_COLUMN_DELETE &&
+         entries[at].family == cell->family && bytes_equal(entries[at].qualifier, cell->qualifier);
+         at++) {
+        status = delete_cover_add(cover, &entries[at]);
+    }
+    return status == STATUS_OK;
+}
+
+static bool has_cover_of(struct base_tombstones *tombstones, const struct chunk_cell *cell)
+{
+    struct buffer *qualifier = &tombstones->cover_qualifier;
+    if (tombstones->has_cover && tombstones->cover_family == cell->family &&
+        bytes_equal(buffer_bytes(qualifier), cell->qualifier)) {
+        return true;
+    }
+    buffer_reset(qualifier);
+    buffer_append_bytes(qualifier, cell->qualifier);
+    tombstones->cover_family = cell->family;
+    tombstones->has_cover = !qualifier->failed && put_cover_together(tombstones, cell);
+    return tombstones->has_cover;
+}
+
+bool base_tombstones_kill(struct base_tombstones *tombstones,
                           const struct chunk_cell *cell,
                           struct stamp stamp)
 {
+    if (stamp_compare(stamp, tombstones->youngest) >= 0) {
+        return false;
+    }
+    if (tombstones->count > FEW && has_cover_of(tombstones, cell)) {
+        struct stamp covered = delete_cover_at(&tombstones->cover, cell->family, cell->qualifier,
+                                               cell->timestamp_us);
+        return stamp_compare(stamp, covered) < 0;
+    }
     for (size_t i = 0; i < tombstones->count; i++) {
         if (base_tombstone_kills(&tombstones->entries[i], cell, stamp)) {
             return true;

@@ -7,8 +7,9 @@
  *   value  BASE_FORMAT_TOMBSTONE, checksum (4) seeded with the stored key, stamp: clock (8),
  *          cluster, index (varints)
  *
- * So they lie in the order in which a layer yields them.  There are few: one per delete of more
- * than BASE_DELETE_CHUNKS_MAX chunks, until the sweep has been there.
+ * So they lie in the order in which a layer yields them.  There are few as a rule: one per delete of
+ * more than BASE_DELETE_CHUNKS_MAX chunks, until the sweep has been there.  Who drops the old end of
+ * a long column each second makes thousands, so nothing here goes through them for each cell.
  *
  * Thread rule: that of the walk's transaction.
  */
@@ -21,6 +22,7 @@
 #include "common/base/arena.h"
 #include "tabletserver/storage/base/base_walk.h"
 #include "tabletserver/storage/base/chunk.h"
+#include "tabletserver/storage/rows/delete_cover.h"
 #include "tabletserver/storage/rows/entry.h"
 
 #define BASE_TOMBSTONE_VALUE_BYTES_MAX 24
@@ -31,6 +33,12 @@ struct base_tombstones {
     struct entry *entries;
     size_t count;
     size_t capacity;
+    struct stamp youngest; /* STAMP_OLDEST where there are none */
+    /* Those that cover one column, put together when a cell of it was asked about. */
+    struct delete_cover cover;
+    bool has_cover;
+    uint32_t cover_family;
+    struct buffer cover_qualifier;
 };
 
 void base_tombstones_init(struct base_tombstones *tombstones);
@@ -44,8 +52,9 @@ bool base_tombstones_have(const struct base_tombstones *tombstones, const struct
  * STATUS_NO_MEMORY. */
 enum status base_tombstones_add(struct base_tombstones *tombstones, const struct entry *tombstone);
 
-/* Does a delete with a larger stamp than the cell's cover it? */
-bool base_tombstones_kill(const struct base_tombstones *tombstones,
+/* Does a delete with a larger stamp than the cell's cover it?  Fast for many cells of one column after
+ * the other. */
+bool base_tombstones_kill(struct base_tombstones *tombstones,
                           const struct chunk_cell *cell,
                           struct stamp stamp);
 

@@ -260,6 +260,15 @@ enum store_condition store_condition_now(const struct store *store)
     return atomic_load(&store->condition);
 }
 
+static uint64_t tablets_held(const struct store *store)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; atomic_load(&store->flush_stuck) && i < store->tablet_count; i++) {
+        count += atomic_load(&store->tablets[i]->flush_stuck) ? 1 : 0;
+    }
+    return count;
+}
+
 void store_statistics(struct store *store, struct store_statistics *ret_statistics)
 {
     struct log_statistics log_numbers;
@@ -275,6 +284,7 @@ void store_statistics(struct store *store, struct store_statistics *ret_statisti
         .records = atomic_load(&store->records),
         .flushes = atomic_load(&store->flushes),
         .flushes_pending = store_flushes_pending(store),
+        .tablets_held = tablets_held(store),
         .flush_transactions = atomic_load(&store->flush_transactions),
         .flush_bytes = atomic_load(&store->flush_bytes),
         .base_used_bytes = kv_numbers.used_bytes,

@@ -320,6 +320,7 @@ struct store_statistics {
     uint64_t records;
     uint64_t flushes;
     uint64_t flushes_pending;
+    uint64_t tablets_held; /* by damage in the base: it keeps their flushes, and the log behind */
     uint64_t flush_transactions;
     uint64_t flush_bytes;
     uint64_t base_used_bytes;

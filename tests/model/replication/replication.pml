@@ -354,10 +354,7 @@ inline adopt(s, v)
     counted[s] = false;
     synced[s] = appended[s];
 #if defined(OLD_DISK) && !defined(BUG_BORNE_OUT_FOR_GOOD)
-    if
-    :: LEADER(s) != s -> borne[s] = false /* who bore it out need not have heard of this version */
-    :: else
-    fi;
+    borne[s] = false; /* who bore it out need not have heard of this version */
 #endif
     if
     :: !proposed[s] -> next_members[s] = 0
@@ -526,7 +523,7 @@ inline learn_anew(s, t)
 inline hear_opened(s, t)
 {
     if
-    :: COUNTS(s, t) && appended[t] <= appended[s] -> borne[s] = true
+    :: IS_MEMBER(t, s) && appended[t] <= appended[s] -> borne[s] = true /* not who joins: s has taught it */
     :: else
     fi
 }

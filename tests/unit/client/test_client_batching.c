@@ -1,4 +1,5 @@
 /* Batching and back-pressure: what travels together, and what waits. */
+#include "client/include/edubba_gather.h"
 #include "tests/support/client_session.h"
 
 Test(client, what_is_submitted_while_requests_are_on_their_way_travels_together)
@@ -82,6 +83,37 @@ static void submit_large(struct session *session, struct edubba_bytes value, int
                                          .mutation_count = 1};
     cr_assert_eq(edubba_submit(session->table, &operation, on_done, &outcomes[number], &error),
                  EDUBBA_OK, "%s", error.text);
+}
+
+/* A server drops a message when nobody waits for any of it any more, not when the first has given up. */
+Test(client, a_message_lasts_as_long_as_the_most_patient_in_it)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
+    SET(session, holds, true);
+    edubba_thread_gathers(true);
+    submit_add_for(&session, 1, 1, 30000, &outcomes[0]);
+    submit_add_for(&session, 2, 1, 50000, &outcomes[1]);
+    submit_add_for(&session, 3, 1, 40000, &outcomes[2]);
+    edubba_client_go(session.client);
+    edubba_thread_gathers(false);
+    wait_until(session.fake, &session.fake->held_count, 1);
+    pthread_mutex_lock(&session.fake->lock);
+    const struct transport_request *request = &session.fake->held[0].request;
+    uint32_t deadline_ms = request->head.deadline_ms;
+    struct operations_request operations;
+    struct arena arena;
+    arena_init(&arena, 4096, SIZE_MAX);
+    cr_assert_eq(operations_request_decode(request->body, &arena, &operations, NULL), STATUS_OK);
+    cr_assert_eq(operations.operation_count, 3);
+    arena_deinit(&arena);
+    pthread_mutex_unlock(&session.fake->lock);
+    cr_assert_gt(deadline_ms, 40001, "%u", deadline_ms);
+    cr_assert_leq(deadline_ms, 50001, "%u", deadline_ms);
+    fake_release(session.fake);
+    edubba_drain(session.client);
+    close_session(&session);
 }
 
 /* Waiting could not put more into them, so four times as many go as of those that are not full. */

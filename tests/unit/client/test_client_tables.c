@@ -1,5 +1,6 @@
 /* libedubba on ranges and tablets, filters and rules, with and without memory. */
 #include "client/include/edubba_gather.h"
+#include "client/include/edubba_keys.h"
 #include "client/loop/client.h"
 #include "tests/support/client_session.h"
 
@@ -78,9 +79,47 @@ Test(client, dropping_a_range_reaches_every_tablet)
     cr_assert_eq(check_scan(&session, &options, 0, 1), 200);
     cr_assert_eq(edubba_drop_row_range(session.table, EDUBBA_TEXT("b"), EDUBBA_TEXT("a"), &error),
                  EDUBBA_INVALID_ARGUMENT);
-    cr_assert_eq(edubba_drop_row_range(session.table, EDUBBA_NOTHING, EDUBBA_NOTHING, &error),
-                 EDUBBA_OK);
+    cr_assert_eq(edubba_drop_row_range(session.table, EDUBBA_NOTHING, row_key(100), &error),
+                 EDUBBA_OK, "%s", error.text);
+    cr_assert_eq(check_scan(&session, &options, 100, 1), 100);
+    cr_assert_eq(edubba_drop_all_rows(session.table, &error), EDUBBA_OK, "%s", error.text);
     cr_assert_eq(check_scan(&session, &options, 0, 1), 0);
+    close_session(&session);
+}
+
+/* A prefix that somebody else's data was to fill, a key of fields that has become too long: neither is every row. */
+Test(client, what_is_nothing_by_accident_drops_nothing)
+{
+    struct session session = open_filled(10);
+    struct edubba_error error;
+    struct edubba_scan_options options = {0};
+    static struct edubba_key key;
+    edubba_key_init(&key);
+    edubba_key_add_number(&key, 1, EDUBBA_KEY_SIZE_MAX + 1);
+    const struct edubba_bytes too_long = edubba_key_bytes(&key);
+    const struct edubba_bytes bounds[][2] = {
+        {EDUBBA_NOTHING, EDUBBA_NOTHING}, {EDUBBA_TEXT(""), EDUBBA_TEXT("")},
+        {too_long, EDUBBA_NOTHING},       {EDUBBA_NOTHING, too_long},
+        {EDUBBA_TEXT("row"), too_long},   {too_long, EDUBBA_TEXT("s")},
+    };
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        cr_assert_eq(edubba_drop_row_range(session.table, bounds[i][0], bounds[i][1], &error),
+                     EDUBBA_INVALID_ARGUMENT, "%zu", i);
+    }
+    cr_assert_eq(edubba_drop_row_range(session.table, EDUBBA_NOTHING, EDUBBA_NOTHING, &error),
+                 EDUBBA_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(error.text, "edubba_drop_all_rows"), "%s", error.text);
+    cr_assert_eq(edubba_drop_prefix(session.table, EDUBBA_NOTHING, &error),
+                 EDUBBA_INVALID_ARGUMENT);
+    cr_assert_eq(edubba_drop_prefix(session.table, too_long, &error), EDUBBA_INVALID_ARGUMENT);
+    cr_assert_eq(check_scan(&session, &options, 0, 1), 10);
+    options.ranges = &(struct edubba_bounds){.start = too_long};
+    options.range_count = 1;
+    struct edubba_scan *scan = NULL;
+    cr_assert_eq(edubba_scan_open(session.table, &options, &scan, &error), EDUBBA_INVALID_ARGUMENT);
+    struct edubba_mutation mutation = edubba_delete_from_row();
+    cr_assert_eq(edubba_mutate_row(session.table, too_long, &mutation, 1, &error),
+                 EDUBBA_INVALID_ARGUMENT);
     close_session(&session);
 }
 
@@ -115,8 +154,7 @@ static void expect_all_dropped_beside(void *(*change)(void *session))
     fake_fill(session.fake, 1000);
     SET(session, holds, true);
     pthread_create(&thread, NULL, change, &session);
-    cr_assert_eq(edubba_drop_row_range(session.table, EDUBBA_NOTHING, EDUBBA_NOTHING, &error),
-                 EDUBBA_OK, "%s", error.text);
+    cr_assert_eq(edubba_drop_all_rows(session.table, &error), EDUBBA_OK, "%s", error.text);
     pthread_join(thread, NULL);
     cr_assert_eq(check_scan(&session, &options, 0, 1), 0);
     close_session(&session);
@@ -334,8 +372,7 @@ Test(client, a_thread_that_gathers_drops_rows_at_once)
     edubba_thread_gathers(true);
     edubba_thread_deadline(250);
     for (int i = 0; i < 20; i++) {
-        in_time += edubba_drop_row_range(session.table, EDUBBA_NOTHING, EDUBBA_NOTHING, &error) ==
-                   EDUBBA_OK;
+        in_time += edubba_drop_all_rows(session.table, &error) == EDUBBA_OK;
     }
     edubba_thread_deadline(0);
     edubba_thread_gathers(false);

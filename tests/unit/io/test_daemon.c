@@ -9,6 +9,7 @@
 
 #include "common/io/daemon.h"
 #include "tests/support/test_folder.h"
+#include "tests/support/told_metrics.h"
 
 static int64_t number = 5;
 static uint64_t room; /* 0 = as many MiB as the number */
@@ -73,6 +74,26 @@ Test(daemon, command_line)
     cr_assert_eq(START("--ready-fd", "nine"), DAEMON_EXIT_USAGE);
     cr_assert_eq(START("--ready-fd", "987"), DAEMON_EXIT_USAGE, "not open");
     cr_assert_eq(START("--config", "/nonexistent/file"), DAEMON_EXIT_USAGE);
+}
+
+Test(daemon, what_goes_on_tells_which_build_it_is)
+{
+    cr_redirect_stdout();
+    cr_assert_eq(START("--check-config"), DAEMON_EXIT_OK);
+    struct buffer text = told_metrics();
+    cr_assert_null(strstr((const char *)text.data, "edubba_build_info"));
+    buffer_deinit(&text);
+
+    cr_assert_eq(START(), -1);
+    text = told_metrics();
+    const char *line = strstr((const char *)text.data,
+                              "\nedubba_build_info{version=\"" EDUBBA_VERSION "\",commit=\"");
+    cr_assert_not_null(line, "%s", (const char *)text.data);
+    const char *commit = strstr(line, "commit=\"") + strlen("commit=\"");
+    size_t length = strcspn(commit, "\"");
+    cr_assert_gt(length, 0);
+    cr_assert_eq(strncmp(commit + length, "\"} 1\n", 5), 0, "%s", line);
+    buffer_deinit(&text);
 }
 
 Test(daemon, help_shows_the_defaults_also_those_that_follow_from_others)

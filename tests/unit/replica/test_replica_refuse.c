@@ -494,6 +494,29 @@ Test(replica_refuse, rule_21_whoever_bore_it_out_need_not_have_heard_of_the_next
     end(&steps);
 }
 
+/* Nor does it count that it leads that version: a life before may have proposed it, whose writes its disk has lost (Spin:
+ * a primary of before opens it, and the only other member is silent). */
+Test(replica_refuse, rule_21_not_even_where_it_leads_the_next_version)
+{
+    struct steps steps = restarted(4, 0, 2);
+    int64_t begun_ns = steps.now_ns;
+    received(&steps, 2, open_of(members_of(3, 2, 2), 4, false));
+    step(&steps,
+         (struct replica_event){.type = REPLICA_EVENT_EXCEPTED, .from = store_of(2), .version = 2});
+    configured(&steps);
+    received(&steps, 2,
+             (struct replica_message){
+                 .type = REPLICA_COMMITTED, .version = 3, .sequence = 4, .opener = SELF});
+    told(&steps, members_of(4, 2, 1));
+    configured(&steps);
+    cr_assert_not_null(find_sent(&steps, REPLICA_OPEN, 2));
+    tick_at(&steps, begun_ns + SETTINGS.alone_ns - 1);
+    cr_assert_null(proposed(&steps));
+    tick_at(&steps, begun_ns + SETTINGS.alone_ns);
+    cr_assert_eq(proposed(&steps)->next.member_count, 1);
+    end(&steps);
+}
+
 /* The goal of a table that is to have one copy: whoever was to go was removed before it could say that it has more, and so
  * was the next (model_replica_model, world 126615: two entries of one sequence). */
 Test(replica_refuse, rule_21_nobody_goes_for_a_wish_before_all_have_opened)

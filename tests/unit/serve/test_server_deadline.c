@@ -100,3 +100,43 @@ Test(server_deadline, a_row_is_not_read_on_behind_its_deadline)
     client_stop(client);
     fixture_deinit(&fixture);
 }
+
+/* Rows that are asked for together come in messages that are not: who waits for the first of many large ones has it while
+ * the others are read, and a server holds little of them. */
+Test(server_deadline, large_rows_that_are_asked_for_together_come_one_after_the_other)
+{
+    enum {
+        ROWS = 24,
+        VALUE_BYTES = 100 * 1024,
+        MESSAGE_BYTES_MAX = 512 * 1024 + VALUE_BYTES + 4096
+    };
+    static char value[VALUE_BYTES + 1];
+    struct operation reads[ROWS];
+    memset(value, 'v', VALUE_BYTES);
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 0);
+    for (int i = 0; i < ROWS; i++) {
+        char row[16];
+        (void)snprintf(row, sizeof row, "row%02d", i);
+        struct operation put = client_put(client, row, "a", value, 0);
+        CLIENT_EXPECT_OK(client, put);
+        reads[i] = (struct operation){
+            .kind = OPERATION_READ, .table = FIXTURE_TABLE, .row = put.row};
+    }
+    uint64_t request = client_send_operations(client, reads, ROWS, 0);
+    struct operation_result *results = client_results(client, request, ROWS);
+    for (int i = 0; i < ROWS; i++) {
+        cr_assert_eq(results[i].status, STATUS_OK);
+        cr_assert_gt(results[i].rows.size_bytes, VALUE_BYTES);
+    }
+    struct bytes messages = buffer_bytes(&client_answer(client, request)->messages);
+    struct bytes message = BYTES_EMPTY;
+    int count = 0;
+    while (next_message(&messages, &message)) {
+        cr_assert_lt(message.size_bytes, MESSAGE_BYTES_MAX);
+        count++;
+    }
+    cr_assert_geq(count, ROWS * VALUE_BYTES / MESSAGE_BYTES_MAX);
+    client_stop(client);
+    fixture_deinit(&fixture);
+}

@@ -161,6 +161,82 @@ Test(server_scan, all_rows_come_once_and_in_order)
     stop();
 }
 
+/* Regexes that look at all of each value, and take it for none of theirs. */
+static struct filter slow_and_passing_nothing(struct filter *children, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        children[i] = (struct filter){.kind = FILTER_VALUE_REGEX,
+                                      .bytes = bytes_of_text("(?:v|vv)*[a-u](?:v|w)*x")};
+    }
+    return (struct filter){.kind = FILTER_INTERLEAVE, .children = children, .child_count = count};
+}
+
+/* Or whoever asked would not know for how long it goes on, and begin at the start again when it has to. */
+Test(server_scan, who_scans_for_what_is_not_there_is_told_how_far_it_is)
+{
+    enum {
+        REGEXES = 64
+    };
+    struct filter children[REGEXES];
+    struct filter filter = slow_and_passing_nothing(children, REGEXES);
+    start_with_rows();
+    struct scan_request scan = all_rows();
+    scan.filter = &filter;
+    uint64_t request = send_scan(&scan);
+    WAIT_FOR(client_has_ended(client, request));
+    struct bytes messages = buffer_bytes(&client_answer(client, request)->messages);
+    struct bytes message = BYTES_EMPTY;
+    struct bytes body = BYTES_EMPTY;
+    struct bytes last = BYTES_EMPTY;
+    int count = 0;
+    uint64_t rows_seen = 0;
+    uint64_t cells_seen = 0;
+    while (next_message(&messages, &message)) {
+        struct scan_response response;
+        cr_assert_eq(message_head(message, &body).status, STATUS_OK);
+        cr_assert_eq(scan_response_decode(body, &response, NULL), STATUS_OK);
+        cr_assert_eq(response.rows.size_bytes, 0);
+        cr_assert_geq(bytes_compare(response.last_scanned, last), response.done ? 0 : 1);
+        last = response.last_scanned;
+        rows_seen += response.rows_seen;
+        cells_seen += response.cells_seen;
+        cr_assert_eq(response.rows_returned + response.cells_returned, 0);
+        count++;
+    }
+    cr_assert_geq(count, 4, "%d", count);
+    cr_assert_eq(rows_seen, ROWS);
+    cr_assert_eq(cells_seen, ROWS);
+    stop();
+}
+
+/* What each message tells is of itself: whoever adds them up has the whole. */
+Test(server_scan, counts_of_messages_add_up_and_none_is_longer_than_a_slice_and_a_row)
+{
+    start_with_rows();
+    struct scan_request scan = all_rows();
+    uint64_t request = send_scan(&scan);
+    WAIT_FOR(client_has_ended(client, request));
+    struct bytes messages = buffer_bytes(&client_answer(client, request)->messages);
+    struct bytes message = BYTES_EMPTY;
+    struct bytes body = BYTES_EMPTY;
+    struct scan_response sum = {.rows_seen = 0};
+    while (next_message(&messages, &message)) {
+        struct scan_response response;
+        cr_assert_eq(message_head(message, &body).status, STATUS_OK);
+        cr_assert_eq(scan_response_decode(body, &response, NULL), STATUS_OK);
+        cr_assert_lt(response.rows.size_bytes, 257 * 1024);
+        sum.rows_seen += response.rows_seen;
+        sum.cells_seen += response.cells_seen;
+        sum.rows_returned += response.rows_returned;
+        sum.cells_returned += response.cells_returned;
+    }
+    cr_assert_eq(sum.rows_seen, ROWS);
+    cr_assert_eq(sum.cells_seen, ROWS);
+    cr_assert_eq(sum.rows_returned, ROWS);
+    cr_assert_eq(sum.cells_returned, ROWS);
+    stop();
+}
+
 Test(server_scan, ranges_limits_and_filters)
 {
     start_with_rows();

@@ -351,3 +351,42 @@ Test(server, a_store_that_cannot_be_opened_is_told_of)
     buffer_deinit(&response.body);
     fixture_deinit(&fixture);
 }
+
+/* --- exactly-once records -------------------------------------------------------------------- */
+
+/* A client that waits for everything, as the tokens of a gateway do: who is told to come back is told why, and what the
+ * limits are, which no setting changes. */
+Test(server, where_no_more_requests_can_be_remembered_the_limits_are_told)
+{
+    enum {
+        ROOM = 3
+    };
+    struct store_settings usual;
+    store_settings_default(&usual);
+    cr_assert_eq(usual.dedupe.clients_max, 100000);
+    cr_assert_eq(usual.dedupe.records_max, 1000000);
+    fixture_prepare(&fixture);
+    fixture.settings.store.dedupe.records_max = ROOM;
+    fixture_open(&fixture);
+    script_assign(&fixture.script, 10, "", "", false);
+    SCRIPT_WAIT_FOR(&fixture.script, 10);
+    struct client *client = client_start(fixture.server->address, 5);
+    for (uint64_t i = 1; i <= ROOM; i++) {
+        struct operation put = client_put(client, "r", "a", "v", i);
+        cr_assert_eq(client_run(client, &put).status, STATUS_OK);
+    }
+    struct operation more = client_put(client, "r", "b", "v", ROOM + 1);
+    struct operation_result result = client_run(client, &more);
+    cr_assert_eq(result.status, STATUS_UNAVAILABLE);
+    const char *text = arena_copy_text(&client->arena, result.text);
+    cr_assert_not_null(strstr(text, "exactly-once records"), "%s", text);
+    cr_assert_not_null(strstr(text, "100 000 clients, 1 000 000 requests"), "%s", text);
+    cr_assert_not_null(strstr(text, "tokens"), "%s", text);
+
+    struct operation again = client_put(client, "r", "a", "other",
+                                        ROOM); /* known: answered as it was */
+    cr_assert_eq(client_run(client, &again).status, STATUS_OK);
+    CLIENT_EXPECT_ROW(client, "r", "r/f:a=v;");
+    client_stop(client);
+    fixture_deinit(&fixture);
+}

@@ -1,6 +1,9 @@
 /*
  * The base: what a store may rely on, each point by itself.  Random traffic is the model test's.
  */
+#include <pthread.h>
+
+#include "common/io/clock.h"
 #include "tests/support/base_fixture.h"
 #include "tests/support/test_folder.h"
 
@@ -360,6 +363,52 @@ Test(base_store, deletes_of_single_old_versions_of_a_long_column_are_not_stored)
     cr_assert_eq(count_entries(snapshot, &count), STATUS_OK);
     cr_assert_eq(count, (uint64_t)(versions - 500 - 4800) * 9 / 10);
     base_snapshot_end(snapshot);
+    fixture_close(&fixture);
+}
+
+static int64_t read_ns(struct fixture *fixture, uint64_t *ret_count)
+{
+    int64_t begun_ns = clock_thread_cpu_ns(pthread_self());
+    struct base_snapshot *snapshot = snapshot_begin(fixture);
+    cr_assert_eq(count_entries(snapshot, ret_count), STATUS_OK);
+    base_snapshot_end(snapshot);
+    return clock_thread_cpu_ns(pthread_self()) - begun_ns;
+}
+
+/* A client that drops what is older than a day, each second: every delete covers what the one before it did, and is
+ * stored as long as that is not swept.  To hold each cell against all of them took 350 times as long. */
+Test(base_store, many_stored_deletes_of_a_column_do_not_make_its_cells_slow)
+{
+    const int64_t versions = 100000;
+    const int64_t deletes = 10000;
+    struct fixture fixture = fixture_open();
+    uint64_t bytes = 0;
+    uint64_t count = 0;
+    begin(&fixture);
+    for (int64_t at = versions - 1; at >= 0; at--) {
+        put_version(&fixture, at);
+    }
+    commit(&fixture);
+    int64_t before_ns = read_ns(&fixture, &count);
+    cr_assert_eq(count, (uint64_t)versions);
+
+    begin(&fixture);
+    for (int64_t i = 1; i <= deletes; i++) {
+        delete_versions(&fixture, 0, versions / 2 + i);
+        fixture.clock++;
+    }
+    commit(&fixture);
+    cr_assert_eq(count_records(&fixture, 3, &bytes), (uint64_t)deletes);
+    int64_t after_ns = read_ns(&fixture, &count);
+    cr_assert_eq(count, (uint64_t)(versions / 2 - deletes + deletes), "and the deletes themselves");
+    cr_assert_lt(after_ns, 50 * before_ns, "%ld instead of %ld us", (long)(after_ns / 1000),
+                 (long)(before_ns / 1000));
+    int64_t begun_ns = clock_thread_cpu_ns(pthread_self());
+    sweep(&fixture);
+    int64_t sweep_ns = clock_thread_cpu_ns(pthread_self()) - begun_ns;
+    cr_assert_lt(sweep_ns, 100 * before_ns, "%ld us", (long)(sweep_ns / 1000));
+    (void)read_ns(&fixture, &count);
+    cr_assert_eq(count, (uint64_t)(versions / 2 - deletes));
     fixture_close(&fixture);
 }
 

@@ -374,6 +374,37 @@ Test(store_damage, what_waits_for_it_leaves_other_tablets_their_memory)
     cr_assert_gt(records_of(good, BASE_SPACE_DATA), 0);
 }
 
+static struct store_statistics numbers_now(void)
+{
+    struct store_statistics numbers;
+    store_statistics(fixture.store, &numbers);
+    return numbers;
+}
+
+/* All that comes to the store is kept in its log meanwhile, other tablets' too: who operates it can be told before the disk
+ * is full, and is told when it is over. */
+Test(store_damage, what_it_holds_up_is_counted_until_the_row_is_deleted)
+{
+    const uint64_t written = (uint64_t)40 * WIDE_CELLS * CELL_BYTES;
+    struct store_tablet *bad = fixture_create(&fixture, 1, "", "m");
+    struct store_tablet *good = fixture_create(&fixture, 2, "m", "");
+    cr_assert_eq(numbers_now().tablets_held, 0);
+    hold_up(bad);
+    cr_assert_eq(numbers_now().tablets_held, 1);
+    uint64_t log_bytes = numbers_now().log_bytes;
+    fill(good, 'y', 40);
+    store_flush_all(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture_flushes_pending(&fixture) == 1);
+    cr_assert_gt(numbers_now().log_bytes, log_bytes + written);
+
+    delete_row(bad, "a");
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+    cr_assert_eq(numbers_now().tablets_held, 0);
+    fill(good, 'x', 40);
+    fixture_flush(&fixture);
+    FIXTURE_PUMP_UNTIL(&fixture, numbers_now().log_bytes < log_bytes + written);
+}
+
 /* Memory is short while the log is replayed: then what can be flushed is, and the rest waits as it did before. */
 Test(store_damage, a_store_opens_whose_flush_it_holds_up)
 {
