@@ -349,6 +349,51 @@ Test(assignment, a_parent_is_not_missed_when_its_children_are_split_in_turn)
     }
 }
 
+/* 2 was split into 4 and 5, and these merged into 6, before the master had told of either: 2 is gone as well, and what
+ * was left of its parent goes.  (A late copy: 2 and 3 were taught.  Simulator, seed 308018344.) */
+Test(assignment, a_parent_is_let_go_whose_child_has_become_others_unseen)
+{
+    const struct assigned_tablet late = {.location.tablet = 1, .store = 3, .removed = true};
+    note(tablet_of(1, TABLET_SERVING));
+    DECIDE(1);
+    note_child(2, 1, "", "m");
+    note_child(3, 1, "m", "");
+    DECIDE(1, 2, 3);
+    note_child(6, 4, "", "m");
+    note(late);
+    DECIDE(1, 3, 6);
+    DECIDE(1, 3, 6);
+    cr_assert_eq(action_count, 1);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_DROP);
+    cr_assert_eq(actions[0].tablet, 1);
+    DECIDE(3, 6);
+    cr_assert_eq(action_count, 0);
+}
+
+/* ... but not while it is here still, to become these others, nor before it was. */
+Test(assignment, a_parent_stays_whose_child_may_still_become_others_unseen)
+{
+    const struct assigned_tablet late = {.location.tablet = 1, .store = 3, .removed = true};
+    note(tablet_of(1, TABLET_SERVING));
+    DECIDE(1);
+    note_child(2, 1, "", "m");
+    note_child(3, 1, "m", "");
+    note_child(6, 4, "", "m");
+    note(late);
+    for (int i = 0; i < 3; i++) {
+        DECIDE(1, 3);
+        for (size_t j = 0; j < action_count; j++) {
+            cr_assert_neq(actions[j].kind, ASSIGNMENT_DROP, "2 is still to be cut from it");
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        DECIDE(2, 3);
+        for (size_t j = 0; j < action_count; j++) {
+            cr_assert_neq(actions[j].kind, ASSIGNMENT_DROP, "6 is still to come of it");
+        }
+    }
+}
+
 /* Its disk was lost, and then the table was deleted: the master tells of the table only. */
 Test(assignment, what_is_not_here_of_a_table_that_is_no_more_is_not_missed)
 {
