@@ -35,11 +35,13 @@ static bool is_unfit(const struct replica *replica)
     return replica->stalled || replica->damaged || replica->leaving;
 }
 
-/* Then who says nothing is taken, too: to propose oneself to nobody is no worse than silence. */
+/* Then who says nothing is taken, too: to propose oneself to nobody is no worse than silence.  It has had its time only
+ * as primary: of two that are both about to end each would hand the lead back at once. */
 bool replica_has_no_time(const struct replica *replica)
 {
-    int64_t asked_ns = replica->now_ns - replica->leaving_ns;
-    return replica->leaving && asked_ns >= replica->settings.open_timeout_ns;
+    int64_t since_ns = replica->leaving_ns > replica->leads_since_ns ? replica->leaving_ns
+                                                                     : replica->leads_since_ns;
+    return replica->leaving && replica->now_ns - since_ns >= replica->settings.open_timeout_ns;
 }
 
 static bool would_lead(const struct replica *replica, const struct replica_peer *peer)

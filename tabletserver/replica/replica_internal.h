@@ -133,6 +133,7 @@ struct replica {
 
     /* primary */
     bool leads; /* LEAD was told, FOLLOW not yet */
+    int64_t leads_since_ns;
     bool serving;
     bool stalled;
     bool cut_off; /* no master is heard of */

@@ -87,6 +87,7 @@ void replica_reign_begin(struct replica *replica)
     meet_members(replica);
     if (!replica->leads) {
         replica->leads = true;
+        replica->leads_since_ns = replica->now_ns;
         replica_emit(replica, REPLICA_EFFECT_LEAD)->sequence = replica->start;
     }
 }

@@ -140,6 +140,38 @@ Test(replica_hand_over, rule_14_who_is_about_to_end_takes_anyone_in_the_end)
     end(&steps);
 }
 
+/* Of two that are both about to end, each handed the lead back at once: a transaction of the catalog every 2 ms. */
+Test(replica_hand_over, rule_14_who_is_about_to_end_keeps_for_a_while_what_it_is_handed)
+{
+    struct steps steps = follow(2);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_LEAVING});
+    tick_at(&steps, steps.now_ns + SETTINGS.open_timeout_ns);
+    received(&steps, 2, (struct replica_message){.type = REPLICA_YIELD, .version = 2});
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_EXCEPTED,
+                                        .from = store_of(2),
+                                        .version = 2,
+                                        .at_ns = steps.now_ns + 2000 * MS});
+    told(&steps, members_of(3, 2, 1));
+    configured(&steps);
+    received(&steps, 2,
+             (struct replica_message){
+                 .type = REPLICA_OPENED, .version = 3, .opener = SELF, .will = REPLICA_WILL_NOT});
+    cr_assert(replica_look(steps.replica).serving);
+    held(&steps, 2, true);
+    cr_assert_null(find_sent(&steps, REPLICA_YIELD, 2));
+    const int64_t begun_ns = steps.now_ns;
+    while (find_sent(&steps, REPLICA_YIELD, 2) == NULL) {
+        received(
+            &steps, 2,
+            (struct replica_message){
+                .type = REPLICA_PREPARED, .version = 3, .opener = SELF, .will = REPLICA_WILL_NOT});
+        tick_at(&steps, steps.now_ns + 10 * MS);
+        cr_assert_leq(steps.now_ns, begun_ns + SETTINGS.open_timeout_ns + 10 * MS);
+    }
+    cr_assert_geq(steps.now_ns, begun_ns + SETTINGS.open_timeout_ns);
+    end(&steps);
+}
+
 Test(replica_hand_over, rule_14_a_disk_that_stands_still)
 {
     struct steps steps = lead(3);
