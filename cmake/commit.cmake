@@ -8,8 +8,8 @@ if(GIT)
     execute_process(COMMAND ${GIT} rev-parse --show-cdup WORKING_DIRECTORY ${SOURCE}
         RESULT_VARIABLE failed OUTPUT_VARIABLE way_up OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     if(NOT failed AND way_up STREQUAL "")
-        # Without tags, which would hide it, and with "-dirty" where there are changes.
-        execute_process(COMMAND ${GIT} describe --always --dirty --abbrev=12 --exclude *
+        # Without tags, which would hide it, and with "-dirty" where there are changes; without the lock of somebody's commit.
+        execute_process(COMMAND ${GIT} --no-optional-locks describe --always --dirty --abbrev=12 --exclude *
             WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     endif()
 endif()

@@ -1,3 +1,5 @@
+#include <edubba_commit.h>
+
 #include "common/io/daemon.h"
 #include "common/io/signals.h"
 #include "master/shell/master.h"
@@ -33,6 +35,7 @@ int main(int argument_count, char **arguments)
     struct daemon_description description = {
         .name = "edubba-master",
         .summary = "keeps the catalog of an Edubba cluster and passes out its tablets",
+        .build = DAEMON_BUILD(EDUBBA_COMMIT),
         .check = settings_check,
         .context = settings,
     };

@@ -15,7 +15,7 @@
  *   (3) What is doubted is not found, but kept, so that an even older answer cannot take its place.
  *
  * Addresses are interned: equal addresses have equal numbers, from 0 on, never reused.  Memory
- * grows with the number of tablets that the client has met.
+ * grows with the tablets that were met of tables that are not forgotten.
  *
  * This module is pure.  Thread rule: one owner.
  */
@@ -87,7 +87,7 @@ void location_cache_invalidate(struct location_cache *cache,
                                struct bytes row,
                                uint32_t address);
 
-/* The table is gone. */
+/* The table is gone, or nobody has it open any more, or what is known of it keeps a master's word away. */
 void location_cache_forget_table(struct location_cache *cache, uint64_t table);
 
 /* Invariant 1, by ASSERT; for tests and the simulator. */

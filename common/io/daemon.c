@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "common/base/assert.h"
-#include "common/io/build_info.h"
 #include "common/io/file.h"
+#include "common/io/metrics.h"
 
 #define PATH_SIZE_MAX 4096
 #define FILES_MAX     65536 /* as the units say, too (LimitNOFILE) */
@@ -243,7 +243,12 @@ bool daemon_start(const struct daemon_description *description,
         return false;
     }
     raise_files_max();
-    build_info_tell();
+    if (description->build != NULL) {
+        metric_set(
+            metric_gauge("edubba_build_info", description->build,
+                         "Always 1: which version this is, and of which commit it was built."),
+            1);
+    }
     *ret_daemon = line.daemon;
     return true;
 }

@@ -22,10 +22,14 @@
 #define DAEMON_EXIT_FAILED 1
 #define DAEMON_EXIT_USAGE  2
 
+/* Which build it is, as labels of a metric: EDUBBA_COMMIT is in <edubba_commit.h> (cmake/modules.cmake). */
+#define DAEMON_BUILD(commit) "version=\"" EDUBBA_VERSION "\",commit=\"" commit "\""
+
 /* Who the daemon is.  All texts are literals. */
 struct daemon_description {
     const char *name;    /* "edubba-master" */
     const char *summary; /* one line for --help */
+    const char *build;   /* DAEMON_BUILD(), told among the metrics; NULL = it is not told */
     const struct config_key *keys;
     size_t key_count;
     /* What one key cannot tell about another; run after loading, and by --check-config, even where

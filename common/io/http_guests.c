@@ -29,7 +29,7 @@ void http_guests_serve(struct http_guests *guests, struct http_guest *guest)
     }
 }
 
-/* Close the guest's connection, and take it out of the list, so that the next who has to go is another one. */
+/* Shut the guest's connection down (who owns it closes it), and take it out of the list, so that the next who has to go is another one. */
 static void turn_out(struct http_guests *guests, struct http_guest *guest)
 {
     http_guests_serve(guests, guest);

@@ -1,3 +1,4 @@
+#include <edubba_commit.h>
 #include <stdio.h>
 
 #include "common/io/daemon.h"
@@ -61,6 +62,7 @@ int main(int argument_count, char **arguments)
     const struct daemon_description description = {
         .name = "edubba-gateway",
         .summary = "serves Bigtable's API to programs written for Bigtable",
+        .build = DAEMON_BUILD(EDUBBA_COMMIT),
         .keys = keys,
         .key_count = gateway_settings_keys(&settings, keys),
         .check = gateway_settings_check,

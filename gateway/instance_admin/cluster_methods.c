@@ -206,7 +206,11 @@ static enum edubba_code update_cluster(struct admin_call *call, const ProtobufCM
     Cluster *cluster = NULL;
     metadata.original_request = request;
     metadata.request_time = instances_now(call);
-    enum edubba_code code = change_cluster(call, request, paths, 1, &cluster);
+    /* clusters_check() does not ask for it where there are limits of autoscaling. */
+    enum edubba_code code = request->serve_nodes < 1 ? clusters_refuse_nodes(call) : EDUBBA_OK;
+    if (code == EDUBBA_OK) {
+        code = change_cluster(call, request, paths, 1, &cluster);
+    }
     if (code != EDUBBA_OK) {
         return code;
     }

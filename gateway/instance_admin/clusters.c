@@ -59,14 +59,18 @@ static enum edubba_code check_autoscaling(struct admin_call *call,
     return check_storage_target(call, cluster, targets->storage_utilization_gib_per_node);
 }
 
+enum edubba_code clusters_refuse_nodes(struct admin_call *call)
+{
+    return refuse(call, "serve_nodes", "there is one node at least");
+}
+
 enum edubba_code clusters_check(struct admin_call *call, const Cluster *cluster)
 {
     const AutoscalingConfig *config = autoscaling_of(cluster);
     if (config != NULL) {
         return check_autoscaling(call, cluster, config);
     }
-    return cluster->serve_nodes < 1 ? refuse(call, "serve_nodes", "there is one node at least")
-                                    : EDUBBA_OK;
+    return cluster->serve_nodes < 1 ? clusters_refuse_nodes(call) : EDUBBA_OK;
 }
 
 enum edubba_code clusters_make(struct admin_call *call,

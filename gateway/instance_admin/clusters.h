@@ -13,7 +13,10 @@ enum edubba_code clusters_make(struct admin_call *call,
                                const Google__Bigtable__Admin__V2__Cluster *wanted,
                                Google__Bigtable__Admin__V2__Cluster *cluster);
 
-/* Number of nodes and limits of autoscaling.  Errors: EDUBBA_INVALID_ARGUMENT. */
+/* What is said where no node is asked for: EDUBBA_INVALID_ARGUMENT. */
+enum edubba_code clusters_refuse_nodes(struct admin_call *call);
+
+/* Limits of autoscaling; without any, the number of nodes.  Errors: EDUBBA_INVALID_ARGUMENT. */
 enum edubba_code clusters_check(struct admin_call *call,
                                 const Google__Bigtable__Admin__V2__Cluster *cluster);
 

@@ -68,8 +68,8 @@ void goal_plan(struct catalog *catalog, struct transaction *transaction);
 /* When goals must be looked at next; CATALOG_NEVER: no server looks at them. */
 int64_t goal_deadline_ns(const struct catalog *catalog);
 
-/* catalog_goal_beside.c: has the table more copies than it needs for writes, so that of each tablet one can be
- * removed before another is taught? */
+/* catalog_goal_beside.c: may of each of the table's tablets one copy be removed before another is taught?  Two must be
+ * left meanwhile, and as many as writes need. */
 bool goal_spares_copy(const struct table *table);
 
 /* catalog_change.c: the table of that name; NULL, and the error set, when there is none. */
@@ -182,7 +182,7 @@ void read_list_events(struct catalog *catalog,
 void load_order_add(struct catalog *catalog, const struct load_order *order, struct bytes row);
 /* Stage those whose time has come, as far as the transaction has room. */
 void load_order_plan(struct catalog *catalog, struct transaction *transaction);
-/* When an order can be staged next; CATALOG_NEVER: none is open. */
+/* When an order can be staged next; CATALOG_NEVER: none waits for that. */
 int64_t load_order_deadline_ns(const struct catalog *catalog);
 /* Look what has come of orders that were staged, and note it. */
 void load_order_look(struct catalog *catalog);

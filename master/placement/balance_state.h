@@ -128,8 +128,7 @@ struct balance_tablet {
     int64_t ahead_ns;    /* when it, or the tablet that it came of, was split ahead */
     bool ahead;          /* it is the right-hand one of such a split, and has not been placed yet */
     double awaited_cost; /* then: what the writer that is to come will take */
-    /* Which refusal was said last; and when each of them was, counted from when the tablet was last
-     * not refused. */
+    /* Which refusal was said last; and when each of them was, since the tablet was last not refused. */
     enum balance_reason refused;
     int64_t refused_ns[BALANCE_REFUSALS]; /* from BALANCE_POPULAR_KEY on */
 };

@@ -1,3 +1,4 @@
+#include <edubba_commit.h>
 #include <malloc.h>
 #include <stdio.h>
 
@@ -88,6 +89,7 @@ int main(int argument_count, char **arguments)
     const struct daemon_description description = {
         .name = "edubba-tabletserver",
         .summary = "serves tablets: stores their rows and answers reads and writes",
+        .build = DAEMON_BUILD(EDUBBA_COMMIT),
         .keys = keys,
         .key_count = server_settings_keys(&settings, keys),
         .check = server_settings_check,

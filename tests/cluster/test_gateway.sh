@@ -156,6 +156,7 @@ cluster=$(field 1 projects/p/instances/i/clusters/i-c1) limits='\x3a\x0c\x0a\x0a
 same "limits of autoscaling" "$(status_of $instances/PartialUpdateCluster '\x0a\x34'"$cluster$limits"'\x12\x10\x0a\x0ecluster_config')" 0
 same "a number of nodes" "$(status_of $instances/UpdateCluster "$cluster"'\x20\x07')" 0
 same "leaves them" "$(call $instances/GetCluster "$cluster" | grep -oE '200728013a0c0a0a0a040801100412021032')" 200728013a0c0a0a0a040801100412021032
+same "no node" "$(status_of $instances/UpdateCluster "$cluster")" 3
 seconds() { python3 -c 'import sys, time
 seconds = int(time.time() - float(sys.argv[1]) * 86400)
 print("".join(f"\\x{seconds >> shift & 127 | (128 if shift < 28 else 0):02x}" for shift in range(0, 35, 7)))' "$1"; }

@@ -353,7 +353,8 @@ static enum status give_out_records(struct log *log,
     return status;
 }
 
-/* Of a log that is to be cut: give out what is left of it, and ask whether it may be.  Nothing was changed yet. */
+/* Of a log that may be cut if it has to be: give out what is whole of it, and, if it has to be, ask whether it may. 
+ * Nothing was changed yet. */
 static enum status ask_judge(struct log *log,
                              const struct log_replay *replay,
                              uint64_t end_position,

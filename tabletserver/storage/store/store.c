@@ -260,11 +260,18 @@ enum store_condition store_condition_now(const struct store *store)
     return atomic_load(&store->condition);
 }
 
+/* Those too whose split waits for the flush that is held. */
 static uint64_t tablets_held(const struct store *store)
 {
     uint64_t count = 0;
-    for (uint32_t i = 0; atomic_load(&store->flush_stuck) && i < store->tablet_count; i++) {
+    if (!atomic_load(&store->flush_stuck)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
         count += atomic_load(&store->tablets[i]->flush_stuck) ? 1 : 0;
+    }
+    for (const struct store_tablet *t = store->hidden; t != NULL; t = t->hidden_next) {
+        count += atomic_load(&t->flush_stuck) ? 1 : 0;
     }
     return count;
 }

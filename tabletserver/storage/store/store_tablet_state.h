@@ -131,11 +131,12 @@ struct store_learning {
     atomic_bool replaced;
 };
 
-/* The two that came of a tablet, from the moment its split is committed; and its end in the base. */
+/* The two that come of a tablet, from the moment its split is appended, which may yet come to nothing; and its end in
+ * the base. */
 struct store_splitting {
     struct store_tablet *children[2]; /* [L] set before the state; constant then */
     uint64_t sequence; /* [T] of the split: children go on behind it; 0 = there is none */
-    /* [T] Of the last entry of the memtable whose flush ends the parent: `sequence`, or a later one. */
+    /* [T] That of the memtable whose flush ends the parent: `sequence`, or, where it is empty (a conversion), one more. */
     uint64_t ending_sequence;
     bool may_end; /* [T] the children are there, and the log says so */
     /* [T] Where the log stood then: behind that position it has nothing of the parent. */
