@@ -154,14 +154,20 @@ static void expect_scrub(struct sim *sim, uint32_t node)
                              });
 }
 
+/* It would be found only when others may have been lost meanwhile, and the bad one be alone. */
+static bool stands_still(const struct sim *sim, uint32_t node)
+{
+    return sim->nodes[node].paused_until_ns > sim->now_ns ||
+           sim->nodes[node].frozen_until_ns > sim->now_ns;
+}
+
 void sim_rot_begin(struct sim *sim)
 {
     uint32_t node = 1 + (uint32_t)prng_below(&sim->prng, sim->settings.server_count);
     const struct sim_server *server = sim->servers[node - 1];
     uint32_t index = sim_stores_any(sim, node);
     struct sim_store *store = server == NULL ? NULL : &server->loops[index]->store;
-    if (store == NULL || store->tablet_count == 0 ||
-        sim->nodes[node].paused_until_ns > sim->now_ns) {
+    if (store == NULL || store->tablet_count == 0 || stands_still(sim, node)) {
         return;
     }
     struct sim_tablet *tablet = store->tablets[prng_below(&sim->prng, store->tablet_count)];
