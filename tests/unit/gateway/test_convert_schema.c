@@ -376,7 +376,7 @@ Test(convert_schema, what_cannot_be_had_is_refused)
 /* One more than the message to a master has room for: that would be said in words of that message. */
 Test(convert_schema, more_families_than_a_table_has_are_refused)
 {
-    char names[101][8];
+    char names[101][16];
     Google__Bigtable__Admin__V2__Table__ColumnFamiliesEntry entries[101];
     Google__Bigtable__Admin__V2__Table__ColumnFamiliesEntry *list[101];
     Table table = GOOGLE__BIGTABLE__ADMIN__V2__TABLE__INIT;
