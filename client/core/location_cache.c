@@ -218,6 +218,18 @@ static size_t overlapping(const struct location_cache_table *table,
     return end;
 }
 
+void location_cache_doubt(struct location_cache *cache,
+                          uint64_t number,
+                          const struct row_range *range)
+{
+    struct location_cache_table *table = table_find(cache, number);
+    size_t at = 0;
+    size_t end = table == NULL ? 0 : overlapping(table, range, &at);
+    for (; at < end; at++) {
+        table->entries[at].doubted = true;
+    }
+}
+
 static bool may_replace(const struct location_entry *known,
                         const struct location *location,
                         bool from_master)

@@ -87,7 +87,12 @@ void location_cache_invalidate(struct location_cache *cache,
                                struct bytes row,
                                uint32_t address);
 
-/* The table is gone, or nobody has it open any more, or what is known of it keeps a master's word away. */
+/* Doubt all that overlaps range: it keeps a master's word away, and that is the last. */
+void location_cache_doubt(struct location_cache *cache,
+                          uint64_t table,
+                          const struct row_range *range);
+
+/* The table is gone, or nobody has it open any more. */
 void location_cache_forget_table(struct location_cache *cache, uint64_t table);
 
 /* Invariant 1, by ASSERT; for tests and the simulator. */

@@ -99,6 +99,21 @@ static void tell_located(struct route *route)
     }
 }
 
+/* What is known of another tablet, under a later version, may keep away what a master says of the very row that was
+ * asked for: where a catalog was restored, tablets may be wider again, under versions of before. */
+static enum status learn(struct route *route, const struct location *location, bool from_master)
+{
+    struct location_cache *locations = &route->client->locations;
+    struct bytes asked = buffer_bytes(&route->asked_row);
+    enum status status = location_cache_put(locations, location, from_master);
+    if (status == STATUS_OK && from_master && row_range_contains(&location->range, asked) &&
+        location_cache_find(locations, route->table, asked) == NULL) {
+        location_cache_doubt(locations, route->table, &location->range);
+        status = location_cache_put(locations, location, true);
+    }
+    return status;
+}
+
 static enum status learn_all(struct route *route,
                              struct bytes body,
                              bool from_master,
@@ -111,25 +126,13 @@ static enum status learn_all(struct route *route,
     for (size_t i = 0; status == STATUS_OK && i < response.location_count; i++) {
         struct location location = response.locations[i];
         location.table = route->table;
-        status = location_cache_put(&route->client->locations, &location, from_master);
+        status = learn(route, &location, from_master);
         if (status != STATUS_OK) {
             (void)error_set(ret_error, status, "out of memory");
         }
     }
     arena_deinit(&arena);
     return status;
-}
-
-/* What is known of another tablet, under a later version, may keep away all that a master says: where a
- * catalog was restored, tablets may be wider again, under versions of before.  Its word is the last. */
-static enum status learn_anyway(struct route *route, struct bytes body, struct error *ret_error)
-{
-    struct location_cache *locations = &route->client->locations;
-    if (location_cache_find(locations, route->table, buffer_bytes(&route->asked_row)) != NULL) {
-        return STATUS_OK;
-    }
-    location_cache_forget_table(locations, route->table);
-    return learn_all(route, body, true, ret_error);
 }
 
 static void on_located(struct request *request,
@@ -142,9 +145,6 @@ static void on_located(struct request *request,
 
     if (status == STATUS_OK) {
         status = learn_all(route, body, request->answered_by_master, &error);
-        if (status == STATUS_OK && request->answered_by_master) {
-            status = learn_anyway(route, body, &error);
-        }
         text = bytes_of_text(error.text);
     }
     if (status == STATUS_OK) {

@@ -128,6 +128,28 @@ Test(location_cache, a_doubted_place_is_not_found_and_not_followed_by_an_older_o
 }
 
 /* Rows are one letter; the model knows each letter's place. */
+/* Of a table whose catalog was restored: what overlaps the master's word goes, and nothing else. */
+Test(location_cache, what_is_doubted_for_its_range_makes_way_for_the_master)
+{
+    struct location_cache cache;
+    location_cache_init(&cache);
+    put(&cache, place("", "c", 9, "one"), true);
+    put(&cache, place("g", "m", 9, "two"), true);
+    put(&cache, place("m", "", 9, "three"), true);
+    const struct location wider = place("c", "m", 3, "four");
+    put(&cache, wider, true);
+    cr_assert_null(find(&cache, "d"), "a later version stands in its way");
+    location_cache_doubt(&cache, 1, &wider.range);
+    cr_assert_null(find(&cache, "g"));
+    cr_assert_str_eq(find(&cache, "b"), "one");
+    cr_assert_str_eq(find(&cache, "m"), "three");
+    put(&cache, wider, true);
+    cr_assert_str_eq(find(&cache, "d"), "four");
+    cr_assert_str_eq(find(&cache, "g"), "four");
+    location_cache_doubt(&cache, 2, &wider.range);
+    location_cache_deinit(&cache);
+}
+
 Test(location_cache, agrees_with_one_entry_a_row)
 {
     struct location_cache cache;
