@@ -254,6 +254,19 @@ void sim_log_close(struct sim_log *log)
     buffer_deinit(&log->gathering);
 }
 
+/* With a trusted end nothing is written. */
+enum status sim_log_look(const struct sim_log_disk *disk,
+                         enum status (*on_replay)(void *context,
+                                                  const struct log_record *record,
+                                                  uint64_t position,
+                                                  struct error *ret_error),
+                         void *context)
+{
+    struct sim_log log;
+    const struct sim_log_open_options options = {context, on_replay, true};
+    return open_once(&log, (struct sim_log_disk *)disk, &options, NULL);
+}
+
 /* --- rot -------------------------------------------------------------------------------------- */
 
 bool sim_log_rots(const struct sim_log_disk *disk)

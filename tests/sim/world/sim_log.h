@@ -84,6 +84,14 @@ enum status sim_log_open(struct sim_log *log,
                          struct error *ret_error);
 void sim_log_close(struct sim_log *log);
 
+/* What an opening would give out; nothing is changed. */
+enum status sim_log_look(const struct sim_log_disk *disk,
+                         enum status (*on_replay)(void *context,
+                                                  const struct log_record *record,
+                                                  uint64_t position,
+                                                  struct error *ret_error),
+                         void *context);
+
 /* --- rot (sim_rot.h) ------------------------------------------------------------------------------ */
 
 /* Turn a bit of some batch, never of one of the last two: then a later one proves that it was synced, also when

@@ -33,11 +33,58 @@ static bool has_rot(const struct sim_base *base)
     return false;
 }
 
+static const struct sim_loop *loop_of(const struct sim *sim, uint64_t store)
+{
+    const struct sim_loop *loop = NULL;
+    for (uint32_t i = 0; i < sim->settings.server_count && loop == NULL; i++) {
+        loop = sim->servers[i] == NULL ? NULL : sim_loop_of_store(sim->servers[i], store);
+    }
+    return loop;
+}
+
+struct mark {
+    uint64_t tablet;
+    bool is_damaged;
+};
+
+static enum status look_for_mark(void *context,
+                                 const struct log_record *record,
+                                 uint64_t position,
+                                 struct error *ret_error)
+{
+    struct mark *mark = context;
+    struct record_configuration said;
+    (void)position;
+    if (record->type != RECORD_CONFIGURATION || record->tablet != mark->tablet) {
+        return STATUS_OK;
+    }
+    enum status status = record_decode_configuration(record->payload, &said, ret_error);
+    mark->is_damaged = status == STATUS_OK && said.flags.damaged;
+    return status;
+}
+
+/* Found to be bad, which its base has not heard of yet: it has it in memory, or in its log. */
+static bool is_marked(const struct sim *sim, const struct sim_store_disk *disk, uint64_t tablet)
+{
+    const struct sim_loop *loop = loop_of(sim, disk->number);
+    struct mark mark = {.tablet = tablet};
+    if (loop == NULL) {
+        (void)sim_log_look(&disk->log, look_for_mark, &mark);
+    }
+    for (uint32_t i = 0; loop != NULL && i < loop->store.tablet_count; i++) {
+        const struct sim_tablet *held = loop->store.tablets[i];
+        mark.is_damaged = mark.is_damaged ||
+                          (held->tablet == tablet && held->copy.held.flags.damaged);
+    }
+    return mark.is_damaged;
+}
+
 /* Of one that the base has not heard of: if nothing there is bad that it may come from. */
 bool sim_rot_is_sound(const struct sim *sim, uint64_t store, uint64_t tablet)
 {
     const struct sim_store_disk *disk = disk_of(sim, store);
-    if (disk == NULL || disk->relearns || sim_log_rots(&disk->log)) {
+    if (disk == NULL || disk->relearns || sim_log_rots(&disk->log) ||
+        is_marked(sim, disk, tablet)) {
         return false;
     }
     const struct sim_base_tablet *there = sim_base_find(&disk->base, tablet);
