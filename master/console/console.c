@@ -313,8 +313,8 @@ static enum status start(struct console_thread *thread, struct error *ret_error)
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "no memory for the console");
     }
-    console->store = heat_store_open(console->options.folder);
-    console->event_store = event_store_open(console->options.folder);
+    console->store = heat_store_open(console->options.folder, &console->options.owner);
+    console->event_store = event_store_open(console->options.folder, &console->options.owner);
     if (console->event_store != NULL) {
         event_store_load(console->event_store, console->options.events);
     }

@@ -21,6 +21,7 @@
 
 #include "common/io/http.h"
 #include "common/io/transport/transport.h"
+#include "master/console/console_file.h"
 #include "master/console/question.h"
 #include "master/core/event_log.h"
 #include "master/core/located_load.h"
@@ -30,6 +31,7 @@ struct console;
 struct console_options {
     struct http_server *server; /* borrowed */
     const char *folder;         /* of the master; borrowed */
+    struct console_owner owner; /* likewise */
     uint64_t heat_bytes_max;
     void *context;
     /* Any thread: put the question to the catalog.  False: not now, it is still the console's. */

@@ -6,7 +6,6 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/io/logger.h"
-#include "master/console/console_file.h"
 
 #define KEY_BYTES   8
 #define HEAD_BYTES  8
@@ -57,11 +56,11 @@ static bool read_event(struct bytes key,
 
 /* --- life --------------------------------------------------------------------------------------- */
 
-struct event_store *event_store_open(const char *folder)
+struct event_store *event_store_open(const char *folder, const struct console_owner *owner)
 {
     struct event_store *store = memory_allocate_zeroed(1, sizeof *store);
 
-    if (store == NULL || !console_file_open(folder, "events", &store->file)) {
+    if (store == NULL || !console_file_open(folder, "events", owner, &store->file)) {
         memory_free(store);
         return NULL;
     }
@@ -103,7 +102,7 @@ static enum status collect(struct event_store *store,
     enum status status = kv_cursor_move(cursor, KV_SEEK, bytes_of("", 1), &key, &value, &found);
 
     while (status == STATUS_OK && found) {
-        if (!bytes_equal(key, bytes_of_text(CONSOLE_FILE_FORMAT_KEY))) {
+        if (!console_file_has_own(key)) {
             store->kept++;
             if (loading->count == loading->capacity ||
                 !read_event(key, value, arena, &loading->events[loading->count])) {

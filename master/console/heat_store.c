@@ -6,7 +6,6 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/io/logger.h"
-#include "master/console/console_file.h"
 
 #define KEY_BYTES  17
 #define HEAD_BYTES 16
@@ -61,11 +60,11 @@ static struct heat_column *read_column(struct bytes key, struct bytes value)
 
 /* --- life --------------------------------------------------------------------------------------- */
 
-struct heat_store *heat_store_open(const char *folder)
+struct heat_store *heat_store_open(const char *folder, const struct console_owner *owner)
 {
     struct heat_store *store = memory_allocate_zeroed(1, sizeof *store);
 
-    if (store == NULL || !console_file_open(folder, "heat", &store->file)) {
+    if (store == NULL || !console_file_open(folder, "heat", owner, &store->file)) {
         memory_free(store);
         return NULL;
     }
@@ -127,7 +126,7 @@ void heat_store_load(struct heat_store *store, struct heat_map *map)
         struct heat_column *column = read_column(key, value);
         if (column != NULL) {
             restored += heat_map_restore(map, load_be64(key.data + 1), key.data[0], column);
-        } else if (!bytes_equal(key, bytes_of_text(CONSOLE_FILE_FORMAT_KEY))) {
+        } else if (!console_file_has_own(key)) {
             note_damaged(store, key);
             damaged += 1;
         }

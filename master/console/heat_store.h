@@ -9,12 +9,13 @@
 #ifndef MASTER_CONSOLE_HEAT_STORE_H
 #define MASTER_CONSOLE_HEAT_STORE_H
 
+#include "master/console/console_file.h"
 #include "master/heat/heat_map.h"
 
 struct heat_store;
 
 /* Never fails: NULL = nothing is kept, and the log says why. */
-struct heat_store *heat_store_open(const char *folder);
+struct heat_store *heat_store_open(const char *folder, const struct console_owner *owner);
 void heat_store_close(struct heat_store *store); /* NULL is fine */
 
 /* Everything that is there into the map, which has looked at the clock (heat_map_age()).  What is damaged is left out,

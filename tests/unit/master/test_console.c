@@ -93,6 +93,7 @@ static void open_again(bool local)
     const struct console_options options = {
         .server = server,
         .folder = folder,
+        .owner = {1, ""},
         .heat_bytes_max = 1 << 20,
         .ask = ask_catalog,
         .append_status = append_status,
