@@ -15,7 +15,7 @@
 struct event_store {
     struct console_file file;
     uint64_t kept;
-    bool failed; /* the last save did: said once */
+    enum status trouble; /* how the last save failed: said once; STATUS_OK = it did not */
 };
 
 /* --- the format --------------------------------------------------------------------------------- */
@@ -65,6 +65,11 @@ struct event_store *event_store_open(const char *folder, const struct console_ow
         return NULL;
     }
     return store;
+}
+
+const char *event_store_trouble(const struct event_store *store)
+{
+    return store->trouble == STATUS_OK ? NULL : status_text(store->trouble);
 }
 
 void event_store_close(struct event_store *store)
@@ -229,10 +234,10 @@ bool event_store_save(struct event_store *store, const struct event *events, siz
     uint64_t kept = store->kept;
     enum status status = save(store, events, count, &kept);
 
-    if (status != STATUS_OK && !store->failed) {
+    if (status != STATUS_OK && store->trouble == STATUS_OK) {
         LOG_EVENT(LOG_LEVEL_WARN, "events_not_saved", LOG_TEXT("status", status_name(status)));
     }
-    store->failed = status != STATUS_OK;
-    store->kept = store->failed ? store->kept : kept;
-    return !store->failed;
+    store->trouble = status;
+    store->kept = status == STATUS_OK ? kept : store->kept;
+    return status == STATUS_OK;
 }

@@ -26,4 +26,7 @@ void event_store_load(struct event_store *store, struct event_log *log);
 /* Keep these, whatever was kept under their numbers.  False: nothing was done, and the log says why, once. */
 bool event_store_save(struct event_store *store, const struct event *events, size_t count);
 
+/* Why the last save failed, a literal; NULL = it did not. */
+const char *event_store_trouble(const struct event_store *store);
+
 #endif /* MASTER_CONSOLE_EVENT_STORE_H */

@@ -18,7 +18,7 @@ struct gone {
 struct heat_store {
     struct console_file file;
     struct gone *gone;
-    bool failed; /* the last save did: said once */
+    enum status trouble; /* how the last save failed: said once; STATUS_OK = it did not */
 };
 
 /* --- the format --------------------------------------------------------------------------------- */
@@ -69,6 +69,11 @@ struct heat_store *heat_store_open(const char *folder, const struct console_owne
         return NULL;
     }
     return store;
+}
+
+const char *heat_store_trouble(const struct heat_store *store)
+{
+    return store->trouble == STATUS_OK ? NULL : status_text(store->trouble);
 }
 
 void heat_store_close(struct heat_store *store)
@@ -212,14 +217,14 @@ void heat_store_save(struct heat_store *store, struct heat_map *map)
 {
     enum status status = save(store, map);
 
+    bool is_new = store->trouble == STATUS_OK;
+    store->trouble = status;
     if (status != STATUS_OK) {
-        if (!store->failed) {
+        if (is_new) {
             LOG_EVENT(LOG_LEVEL_WARN, "heat_not_saved", LOG_TEXT("status", status_name(status)));
         }
-        store->failed = true;
         return;
     }
-    store->failed = false;
     (void)each_new(map, NULL);
     while (store->gone != NULL) {
         struct gone *gone = store->gone;

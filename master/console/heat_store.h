@@ -25,7 +25,10 @@ void heat_store_load(struct heat_store *store, struct heat_map *map);
 /* Note that a stored column is no more; it is erased with the next save. */
 void heat_store_gone(struct heat_store *store, uint64_t table, size_t layer, int64_t start_us);
 
-/* Write what is new, erase what is gone, one transaction. */
+/* Write what is new, erase what is gone, one transaction.  What fails is tried again with the next save. */
 void heat_store_save(struct heat_store *store, struct heat_map *map);
+
+/* Why the last save failed, a literal; NULL = it did not. */
+const char *heat_store_trouble(const struct heat_store *store);
 
 #endif /* MASTER_CONSOLE_HEAT_STORE_H */
