@@ -6,6 +6,7 @@
 #include "common/base/memory.h"
 #include "common/io/transport/transport_address.h"
 #include "common/wire/reader.h"
+#include "common/wire/writer.h"
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
@@ -300,10 +301,11 @@ static enum status copy_json(struct bytes body, char **ret_json, struct error *r
     return STATUS_OK;
 }
 
-enum edubba_code edubba_status(struct edubba_client *client,
-                               const char *address,
-                               char **json,
-                               struct edubba_error *error)
+static enum edubba_code ask_for_status(struct edubba_client *client,
+                                       const char *address,
+                                       bool brief,
+                                       char **json,
+                                       struct edubba_error *error)
 {
     struct request_options options = {.method = METHOD_STATUS,
                                       .address = REQUEST_TO_MASTER,
@@ -318,9 +320,29 @@ enum edubba_code edubba_status(struct edubba_client *client,
     if (address != NULL && transport_address_check_dial(address, &state.error) != STATUS_OK) {
         return master_call_conclude(&state, state.error.status, error);
     }
+    if (brief) {
+        wire_write_array(&state.body, 1);
+        wire_write_bool(&state.body, true);
+    }
     enum status status = request_call(client, &options, &state.body, &state.answer, &state.error);
     if (status == STATUS_OK) {
         status = copy_json(buffer_bytes(&state.answer), json, &state.error);
     }
     return master_call_conclude(&state, status, error);
+}
+
+enum edubba_code edubba_status(struct edubba_client *client,
+                               const char *address,
+                               char **json,
+                               struct edubba_error *error)
+{
+    return ask_for_status(client, address, false, json, error);
+}
+
+enum edubba_code edubba_status_brief(struct edubba_client *client,
+                                     const char *address,
+                                     char **json,
+                                     struct edubba_error *error)
+{
+    return ask_for_status(client, address, true, json, error);
 }

@@ -21,7 +21,8 @@ static struct alarm *add_alarm(struct overview *overview, const char *code)
         overview->alarms = alarms;
     }
     struct alarm *alarm = &overview->alarms[overview->alarm_count++];
-    *alarm = (struct alarm){.code = code};
+    *alarm = (struct alarm){0};
+    (void)snprintf(alarm->code, sizeof alarm->code, "%s", code);
     return alarm;
 }
 
@@ -53,8 +54,10 @@ static void note_nobody_leads(struct overview *overview)
             "no master is active: tablets are read and written as before, unless a server of theirs is "
             "gone, too; nothing is created, split or replaced, and of servers and tables nothing is "
             "known");
-        say(alarm->action, "If this lasts for more than ten seconds: start a master; with "
-                           "coordinator = etcd, see that most members of etcd are there.");
+        say(alarm->action,
+            "If this lasts for more than ten seconds: start a master; with "
+            "coordinator = etcd, see that most members of etcd are there, and that it "
+            "is not full (etcdctl alarm list).");
     }
 }
 
@@ -88,6 +91,18 @@ void overview_note_dispute(struct overview *overview, const char *why)
             "Put the right catalog back.  Meanwhile nothing is dropped; tablets are read and written by "
             "clients that know a tablet server, but nothing is created, split or replaced, and the master "
             "tells of no tables and counts servers that it refuses as gone.");
+    }
+}
+
+void overview_note_told(struct overview *overview,
+                        const char *code,
+                        const char *message,
+                        const char *action)
+{
+    struct alarm *alarm = add_alarm(overview, code);
+    if (alarm != NULL) {
+        say(alarm->message, "%s", message);
+        say(alarm->action, "%s", action);
     }
 }
 
@@ -145,6 +160,24 @@ static void note_sick(struct overview *overview, const struct edubba_server *ser
                 : "/status of its HTTP address tells what it met.  Replace the disk, "
                   "or take the server away: ebt drain %" PRIu64 ".",
             server->number);
+    }
+}
+
+void overview_note_held(struct overview *overview,
+                        const struct edubba_server *server,
+                        uint64_t tablets,
+                        const char *why)
+{
+    struct alarm *alarm = add_alarm(overview, "tablets_held");
+    if (alarm != NULL) {
+        say(alarm->message,
+            "%" PRIu64
+            " tablets at the tablet server at %s cannot be flushed, as a row that was written to is "
+            "damaged, and its log grows until the disk is full: %.250s",
+            tablets, server->address, why);
+        say(alarm->action,
+            "Delete the whole row that is damaged (its other cells cannot be read, either): ebt deleterow TABLE "
+            "ROW.  Then export what is whole.");
     }
 }
 

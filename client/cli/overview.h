@@ -26,11 +26,12 @@
     "Start one, or ask for fewer replicas: ebt setreplication TABLE replicas=N.  The order is taken " \
     "back by: ebt drain %" PRIu64 " --undo."
 
+#define ALARM_CODE_BYTES 40
 #define ALARM_TEXT_BYTES 600
 #define ZONES_MAX        16 /* told; if there are more, some are not */
 
 struct alarm {
-    const char *code; /* "server_gone"; a literal */
+    char code[ALARM_CODE_BYTES]; /* "server_gone" */
     char message[ALARM_TEXT_BYTES];
     char action[ALARM_TEXT_BYTES];
 };
@@ -46,6 +47,8 @@ struct overview {
     size_t servers_alive;
     size_t servers_draining;
     size_t servers_usable; /* alive, healthy, and not draining: copies may be made there */
+    size_t
+        servers_silent; /* alive, as the master says, but they do not answer here: of them nothing more is known */
     uint64_t used_bytes;
     uint64_t free_bytes;
     const char *zones[ZONES_MAX]; /* borrowed, each once, ascending */
@@ -67,6 +70,16 @@ void overview_note_masters(struct overview *overview,
                            const struct edubba_master *masters,
                            size_t count);
 void overview_note_dispute(struct overview *overview, const char *why);
+/* What the active master itself says that it cannot do. */
+void overview_note_told(struct overview *overview,
+                        const char *code,
+                        const char *message,
+                        const char *action);
+/* Of a server: so many of its tablets cannot be flushed, as rows are damaged; why, as it says. */
+void overview_note_held(struct overview *overview,
+                        const struct edubba_server *server,
+                        uint64_t tablets,
+                        const char *why);
 void overview_note_servers(struct overview *overview,
                            const struct edubba_server *servers,
                            size_t count);

@@ -42,10 +42,23 @@ static void note_unknown(struct overview *overview, const struct edubba_error *e
     overview_note_unknown(overview, last != NULL ? last + strlen(LAST_ATTEMPT) : error->text);
 }
 
-/* Does the master refuse tablet servers?  Then it tells of no tables. */
-static enum edubba_code ask_for_dispute(struct session *session,
-                                        struct overview *overview,
-                                        struct edubba_error *error)
+static void note_told(struct overview *overview, const json_t *alarms)
+{
+    for (size_t i = 0; i < json_array_size(alarms); i++) {
+        const json_t *alarm = json_array_get(alarms, i);
+        const char *code = json_string_value(json_object_get(alarm, "code"));
+        const char *message = json_string_value(json_object_get(alarm, "message"));
+        const char *action = json_string_value(json_object_get(alarm, "action"));
+        if (code != NULL && message != NULL && action != NULL) {
+            overview_note_told(overview, code, message, action);
+        }
+    }
+}
+
+/* What does the master say of itself?  Where it refuses tablet servers it tells of no tables. */
+static enum edubba_code ask_the_master(struct session *session,
+                                       struct overview *overview,
+                                       struct edubba_error *error)
 {
     char *text = NULL;
     enum edubba_code code = edubba_status(session->client, overview->active->address, &text, error);
@@ -57,9 +70,55 @@ static enum edubba_code ask_for_dispute(struct session *session,
     if (dispute != NULL) {
         overview_note_dispute(overview, dispute);
     }
+    note_told(overview, json_object_get(status, "alarms"));
     json_decref(status);
     edubba_free(text);
     return EDUBBA_OK;
+}
+
+static void note_stores(struct overview *overview,
+                        const struct edubba_server *server,
+                        const json_t *stores)
+{
+    for (size_t i = 0; i < json_array_size(stores); i++) {
+        const json_t *store = json_array_get(stores, i);
+        json_int_t held = json_integer_value(json_object_get(store, "tablets_held"));
+        const char *trouble = json_string_value(json_object_get(store, "trouble"));
+        if (held > 0) {
+            overview_note_held(overview, server, (uint64_t)held, trouble != NULL ? trouble : "");
+        }
+    }
+}
+
+static enum edubba_code ask_server(struct session *session,
+                                   const struct edubba_server *server,
+                                   struct overview *overview)
+{
+    struct edubba_error error;
+    char *text = NULL;
+    enum edubba_code code = edubba_status_brief(session->client, server->address, &text, &error);
+    if (code == EDUBBA_OK) {
+        json_t *status = json_loads(text, 0, NULL);
+        note_stores(overview, server, json_object_get(status, "stores"));
+        json_decref(status);
+    }
+    edubba_free(text);
+    return code;
+}
+
+/* What masters are not told.  From the first server on that does not answer, which takes all the patience there is, no
+ * other is asked: it may be that none can be reached from here. */
+static void ask_each_server(struct session *session,
+                            const struct listed *listed,
+                            struct overview *overview)
+{
+    for (size_t i = 0; i < listed->server_count; i++) {
+        const struct edubba_server *server = &listed->servers[i];
+        if (server->alive &&
+            (overview->servers_silent > 0 || ask_server(session, server, overview) != EDUBBA_OK)) {
+            overview->servers_silent++;
+        }
+    }
 }
 
 static enum edubba_code ask_table(struct session *session,
@@ -110,12 +169,13 @@ static int ask_the_active(struct session *session, struct listed *listed, struct
     if (client == NULL) {
         return EXIT_CODE_FAILED;
     }
-    if (ask_for_dispute(session, overview, &error) != EDUBBA_OK ||
+    if (ask_the_master(session, overview, &error) != EDUBBA_OK ||
         edubba_list_servers(client, &listed->servers, &listed->server_count, &error) != EDUBBA_OK) {
         note_unknown(overview, &error);
         return EXIT_CODE_OK;
     }
     overview_note_servers(overview, listed->servers, listed->server_count);
+    ask_each_server(session, listed, overview);
     if (!overview->disputed) {
         ask_tables(session, overview);
     }
@@ -145,6 +205,10 @@ static void print_servers(FILE *out, const struct overview *overview)
     fprintf(out, "SERVERS   %zu, %zu alive", overview->servers, overview->servers_alive);
     if (overview->servers_draining > 0) {
         fprintf(out, ", %zu drained or draining", overview->servers_draining);
+    }
+    if (overview->servers_silent > 0) {
+        fprintf(out, ", %zu not asked for damage, as one does not answer here",
+                overview->servers_silent);
     }
     for (size_t i = 0; i < overview->zone_count; i++) {
         fprintf(out, "%s%s", i == 0 ? ", in zones " : " ", overview->zones[i]);
@@ -204,9 +268,10 @@ static void print_json_servers(FILE *out, const struct overview *overview)
 {
     fprintf(out,
             ",\"servers\":{\"count\":%zu,\"alive\":%zu,\"draining\":%zu,\"usable\":%zu"
-            ",\"used_bytes\":%" PRIu64 ",\"free_bytes\":%" PRIu64 ",\"zones\":[",
+            ",\"silent\":%zu,\"used_bytes\":%" PRIu64 ",\"free_bytes\":%" PRIu64 ",\"zones\":[",
             overview->servers, overview->servers_alive, overview->servers_draining,
-            overview->servers_usable, overview->used_bytes, overview->free_bytes);
+            overview->servers_usable, overview->servers_silent, overview->used_bytes,
+            overview->free_bytes);
     for (size_t i = 0; i < overview->zone_count; i++) {
         fputs(i > 0 ? "," : "", out);
         print_json_text(out, overview->zones[i]);
@@ -227,7 +292,9 @@ static void print_json_alarms(FILE *out, const struct overview *overview)
 {
     fputs(",\"alarms\":[", out);
     for (size_t i = 0; i < overview->alarm_count; i++) {
-        fprintf(out, "%s{\"code\":\"%s\",\"message\":", i > 0 ? "," : "", overview->alarms[i].code);
+        fprintf(out, "%s{\"code\":", i > 0 ? "," : "");
+        print_json_text(out, overview->alarms[i].code);
+        fputs(",\"message\":", out);
         print_json_text(out, overview->alarms[i].message);
         fputs(",\"action\":", out);
         print_json_text(out, overview->alarms[i].action);

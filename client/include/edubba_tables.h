@@ -214,6 +214,12 @@ enum edubba_code edubba_status(struct edubba_client *client,
                                char **json,
                                struct edubba_error *error);
 
+/* The same without its tablets, of which a tablet server may have ten thousand (one of an older version tells all). */
+enum edubba_code edubba_status_brief(struct edubba_client *client,
+                                     const char *address,
+                                     char **json,
+                                     struct edubba_error *error);
+
 #ifdef __cplusplus
 }
 #endif

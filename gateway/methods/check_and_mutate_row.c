@@ -58,7 +58,7 @@ static void answer(struct rpc_call *call, const struct edubba_result *result)
 {
     Response response = GOOGLE__BIGTABLE__V2__CHECK_AND_MUTATE_ROW_RESPONSE__INIT;
     response.predicate_matched = result->matched ? 1 : 0;
-    rpc_answer(call, &response.base);
+    rpc_answer_change(call, &response.base);
 }
 
 void check_and_mutate_row(void *gateway, struct rpc_call *call, const ProtobufCMessage *message)

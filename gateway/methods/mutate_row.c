@@ -33,7 +33,7 @@ static void answer(struct rpc_call *call, const struct edubba_result *result)
 {
     static const Response response = GOOGLE__BIGTABLE__V2__MUTATE_ROW_RESPONSE__INIT;
     (void)result;
-    rpc_answer(call, &response.base);
+    rpc_answer_change(call, &response.base);
 }
 
 void mutate_row(void *gateway, struct rpc_call *call, const ProtobufCMessage *message)

@@ -40,7 +40,7 @@ static void answer(struct rpc_call *call, const struct edubba_result *result)
     }
     response.row = &row;
     if (status == STATUS_OK) {
-        rpc_answer(call, &response.base);
+        rpc_answer_change(call, &response.base);
     } else { /* it is applied: no code that is tried again */
         rpc_fail(call, EDUBBA_UNKNOWN, "The row was changed, but there is no memory to return it");
     }

@@ -151,8 +151,14 @@ enum status rpc_send(struct rpc_call *call,
                      void (*on_sent)(void *context),
                      void *context);
 
-/* The end of a call: one message and success; or a status. The call must not be touched after. */
+/*
+ * The end of a call: one message and success; or a status. The call must not be touched after.
+ *
+ * Without memory for the message rpc_answer() ends it UNAVAILABLE, and callers try that again: it is for calls that have
+ * changed nothing, or what may be done twice.  rpc_answer_change(), for the others, ends it UNKNOWN.
+ */
 void rpc_answer(struct rpc_call *call, const ProtobufCMessage *message);
+void rpc_answer_change(struct rpc_call *call, const ProtobufCMessage *message);
 void rpc_finish(struct rpc_call *call, const struct rpc_status *status);
 /* With neither message nor error: the end of a stream. */
 void rpc_finish_ok(struct rpc_call *call);

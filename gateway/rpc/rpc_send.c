@@ -157,15 +157,27 @@ static void end(struct rpc_call *call, grpc_byte_buffer *message, const struct r
     rpc_call_release(call);
 }
 
+static void answer_or(struct rpc_call *call,
+                      const ProtobufCMessage *message,
+                      const struct rpc_status *no_memory)
+{
+    static const struct rpc_status ok = {EDUBBA_OK, "", {NULL, 0}};
+    grpc_byte_buffer *buffer = encode(message);
+    end(call, buffer, buffer != NULL ? &ok : no_memory);
+}
+
 void rpc_answer(struct rpc_call *call, const ProtobufCMessage *message)
 {
-    grpc_byte_buffer *buffer = encode(message);
-    struct rpc_status status = {EDUBBA_OK, "", BYTES_EMPTY};
-    if (buffer == NULL) {
-        status = (struct rpc_status){EDUBBA_UNAVAILABLE, "No memory to answer; try again",
-                                     BYTES_EMPTY};
-    }
-    end(call, buffer, &status);
+    static const struct rpc_status no_memory = {
+        EDUBBA_UNAVAILABLE, "No memory to answer; try again", {NULL, 0}};
+    answer_or(call, message, &no_memory);
+}
+
+void rpc_answer_change(struct rpc_call *call, const ProtobufCMessage *message)
+{
+    static const struct rpc_status no_memory = {
+        EDUBBA_UNKNOWN, "It is done, but there is no memory to answer", {NULL, 0}};
+    answer_or(call, message, &no_memory);
 }
 
 void rpc_finish(struct rpc_call *call, const struct rpc_status *status)

@@ -27,7 +27,7 @@ static void run(struct waiting *waiting)
     enum edubba_code code = admin->work(admin, &answer);
     edubba_thread_deadline(0);
     if (code == EDUBBA_OK) {
-        rpc_answer(call, answer);
+        rpc_answer_change(call, answer);
     } else {
         rpc_fail(call, code, "%s", admin->error.text);
     }

@@ -18,6 +18,7 @@
 #define SAVE_US       INT64_C(60000000)
 #define ARENA_BYTES   ((size_t)65536)
 #define ARENA_MAX     ((size_t)64 << 20)
+#define NOT_OPENED    "its file could not be opened when it started, as its log says"
 #define BUSY          "the console is busy or stopping: try again later"
 
 _Static_assert(QUESTIONS_MAX < MAILBOX_RESERVED, "every answer has its place");
@@ -118,6 +119,17 @@ bool console_push_followed(struct console *console, uint64_t request, struct buf
     return mailbox_push(console->mailbox, &mail);
 }
 
+void console_look(const struct console *console, struct console_keeping *ret_keeping)
+{
+    ret_keeping->heat = atomic_load(&console->heat_trouble);
+    ret_keeping->events = atomic_load(&console->event_trouble);
+}
+
+bool console_lost_events(struct console *console)
+{
+    return atomic_exchange(&console->lost_events, false);
+}
+
 /* --- the thread --------------------------------------------------------------------------------- */
 
 bool console_ask(struct console *console, struct question *question)
@@ -158,7 +170,11 @@ static void take_events(struct console *console, struct buffer *events)
     arena_init(&arena, ARENA_BYTES, ARENA_MAX);
     if (console->event_store != NULL &&
         list_events_response_decode(buffer_bytes(events), &arena, &response, &error) == STATUS_OK) {
-        (void)event_store_save(console->event_store, response.events, response.event_count);
+        bool kept = event_store_save(console->event_store, response.events, response.event_count);
+        if (!kept) {
+            atomic_store(&console->lost_events, true);
+        }
+        atomic_store(&console->event_trouble, event_store_trouble(console->event_store));
     }
     arena_deinit(&arena);
     buffer_deinit(events);
@@ -257,6 +273,7 @@ static void do_what_is_due(struct console *console)
     }
     if (console->store != NULL && is_due(console->saved_us, SAVE_US, now_us)) {
         heat_store_save(console->store, &console->heat);
+        atomic_store(&console->heat_trouble, heat_store_trouble(console->store));
         console->saved_us = now_us;
     }
     sweep_begin(console, now_us);
@@ -313,11 +330,13 @@ static enum status start(struct console_thread *thread, struct error *ret_error)
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "no memory for the console");
     }
-    console->store = heat_store_open(console->options.folder);
-    console->event_store = event_store_open(console->options.folder);
+    console->store = heat_store_open(console->options.folder, &console->options.owner);
+    console->event_store = event_store_open(console->options.folder, &console->options.owner);
     if (console->event_store != NULL) {
         event_store_load(console->event_store, console->options.events);
     }
+    atomic_store(&console->heat_trouble, console->store == NULL ? NOT_OPENED : NULL);
+    atomic_store(&console->event_trouble, console->event_store == NULL ? NOT_OPENED : NULL);
     console->saved_us = clock_wall_us();
     int result = pthread_create(&thread->thread, NULL, work, console);
     if (result != 0) {

@@ -21,6 +21,7 @@
 
 #include "common/io/http.h"
 #include "common/io/transport/transport.h"
+#include "master/console/console_file.h"
 #include "master/console/question.h"
 #include "master/core/event_log.h"
 #include "master/core/located_load.h"
@@ -30,6 +31,7 @@ struct console;
 struct console_options {
     struct http_server *server; /* borrowed */
     const char *folder;         /* of the master; borrowed */
+    struct console_owner owner; /* likewise */
     uint64_t heat_bytes_max;
     void *context;
     /* Any thread: put the question to the catalog.  False: not now, it is still the console's. */
@@ -52,6 +54,18 @@ void console_take_load(struct console *console, struct located_report *report);
 
 /* Keep these: a list_events_response, taken over if true; false: not now. */
 bool console_take_events(struct console *console, struct buffer *events);
+
+/* What cannot be kept, and why: a literal; NULL = it is kept. */
+struct console_keeping {
+    const char *heat;
+    const char *events;
+};
+
+/* Any thread. */
+void console_look(const struct console *console, struct console_keeping *ret_keeping);
+
+/* Any thread: since this was asked last, could events not be kept?  They may be given once more. */
+bool console_lost_events(struct console *console);
 
 /* From the loop: who stands by asks for the heat map. */
 void console_take_heat_request(struct console *console,

@@ -6,6 +6,8 @@
 #ifndef MASTER_CONSOLE_CONSOLE_STATE_H
 #define MASTER_CONSOLE_CONSOLE_STATE_H
 
+#include <stdatomic.h>
+
 #include "common/base/arena.h"
 #include "common/io/mailbox.h"
 #include "master/console/console.h"
@@ -52,6 +54,9 @@ struct console {
     size_t questions; /* out */
     int64_t aged_us;
     int64_t saved_us;
+    _Atomic(const char *) heat_trouble; /* console_keeping */
+    _Atomic(const char *) event_trouble;
+    atomic_bool lost_events;
 };
 
 /* console_api.c: answer, now or when a question that it takes is answered. */

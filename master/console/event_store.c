@@ -6,7 +6,6 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/io/logger.h"
-#include "master/console/console_file.h"
 
 #define KEY_BYTES   8
 #define HEAD_BYTES  8
@@ -16,7 +15,7 @@
 struct event_store {
     struct console_file file;
     uint64_t kept;
-    bool failed; /* the last save did: said once */
+    enum status trouble; /* how the last save failed: said once; STATUS_OK = it did not */
 };
 
 /* --- the format --------------------------------------------------------------------------------- */
@@ -57,15 +56,20 @@ static bool read_event(struct bytes key,
 
 /* --- life --------------------------------------------------------------------------------------- */
 
-struct event_store *event_store_open(const char *folder)
+struct event_store *event_store_open(const char *folder, const struct console_owner *owner)
 {
     struct event_store *store = memory_allocate_zeroed(1, sizeof *store);
 
-    if (store == NULL || !console_file_open(folder, "events", &store->file)) {
+    if (store == NULL || !console_file_open(folder, "events", owner, &store->file)) {
         memory_free(store);
         return NULL;
     }
     return store;
+}
+
+const char *event_store_trouble(const struct event_store *store)
+{
+    return store->trouble == STATUS_OK ? NULL : status_text(store->trouble);
 }
 
 void event_store_close(struct event_store *store)
@@ -103,7 +107,7 @@ static enum status collect(struct event_store *store,
     enum status status = kv_cursor_move(cursor, KV_SEEK, bytes_of("", 1), &key, &value, &found);
 
     while (status == STATUS_OK && found) {
-        if (!bytes_equal(key, bytes_of_text(CONSOLE_FILE_FORMAT_KEY))) {
+        if (!console_file_has_own(key)) {
             store->kept++;
             if (loading->count == loading->capacity ||
                 !read_event(key, value, arena, &loading->events[loading->count])) {
@@ -230,10 +234,10 @@ bool event_store_save(struct event_store *store, const struct event *events, siz
     uint64_t kept = store->kept;
     enum status status = save(store, events, count, &kept);
 
-    if (status != STATUS_OK && !store->failed) {
+    if (status != STATUS_OK && store->trouble == STATUS_OK) {
         LOG_EVENT(LOG_LEVEL_WARN, "events_not_saved", LOG_TEXT("status", status_name(status)));
     }
-    store->failed = status != STATUS_OK;
-    store->kept = store->failed ? store->kept : kept;
-    return !store->failed;
+    store->trouble = status;
+    store->kept = status == STATUS_OK ? kept : store->kept;
+    return status == STATUS_OK;
 }

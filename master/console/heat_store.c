@@ -6,7 +6,6 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/io/logger.h"
-#include "master/console/console_file.h"
 
 #define KEY_BYTES  17
 #define HEAD_BYTES 16
@@ -19,7 +18,7 @@ struct gone {
 struct heat_store {
     struct console_file file;
     struct gone *gone;
-    bool failed; /* the last save did: said once */
+    enum status trouble; /* how the last save failed: said once; STATUS_OK = it did not */
 };
 
 /* --- the format --------------------------------------------------------------------------------- */
@@ -61,15 +60,20 @@ static struct heat_column *read_column(struct bytes key, struct bytes value)
 
 /* --- life --------------------------------------------------------------------------------------- */
 
-struct heat_store *heat_store_open(const char *folder)
+struct heat_store *heat_store_open(const char *folder, const struct console_owner *owner)
 {
     struct heat_store *store = memory_allocate_zeroed(1, sizeof *store);
 
-    if (store == NULL || !console_file_open(folder, "heat", &store->file)) {
+    if (store == NULL || !console_file_open(folder, "heat", owner, &store->file)) {
         memory_free(store);
         return NULL;
     }
     return store;
+}
+
+const char *heat_store_trouble(const struct heat_store *store)
+{
+    return store->trouble == STATUS_OK ? NULL : status_text(store->trouble);
 }
 
 void heat_store_close(struct heat_store *store)
@@ -127,7 +131,7 @@ void heat_store_load(struct heat_store *store, struct heat_map *map)
         struct heat_column *column = read_column(key, value);
         if (column != NULL) {
             restored += heat_map_restore(map, load_be64(key.data + 1), key.data[0], column);
-        } else if (!bytes_equal(key, bytes_of_text(CONSOLE_FILE_FORMAT_KEY))) {
+        } else if (!console_file_has_own(key)) {
             note_damaged(store, key);
             damaged += 1;
         }
@@ -213,14 +217,14 @@ void heat_store_save(struct heat_store *store, struct heat_map *map)
 {
     enum status status = save(store, map);
 
+    bool is_new = store->trouble == STATUS_OK;
+    store->trouble = status;
     if (status != STATUS_OK) {
-        if (!store->failed) {
+        if (is_new) {
             LOG_EVENT(LOG_LEVEL_WARN, "heat_not_saved", LOG_TEXT("status", status_name(status)));
         }
-        store->failed = true;
         return;
     }
-    store->failed = false;
     (void)each_new(map, NULL);
     while (store->gone != NULL) {
         struct gone *gone = store->gone;

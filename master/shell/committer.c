@@ -14,18 +14,21 @@ struct committer {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool closing;
+    bool tries;
     uint64_t transaction; /* 0 = nothing to do */
     const struct catalog_put *puts;
     size_t put_count;
 };
 
-static struct committer_result commit(const struct committer *committer)
+static struct committer_result commit(const struct committer *committer,
+                                      uint64_t transaction,
+                                      const struct catalog_put *puts,
+                                      size_t put_count)
 {
     struct error error = {0};
     int64_t start_ns = clock_monotonic_ns();
-    struct committer_result result = {.transaction = committer->transaction};
-    result.status = coordinator_commit(committer->options.coordinator, committer->puts,
-                                       committer->put_count, &error);
+    struct committer_result result = {.transaction = transaction};
+    result.status = coordinator_commit(committer->options.coordinator, puts, put_count, &error);
     result.duration_ns = clock_monotonic_ns() - start_ns;
     if (result.status != STATUS_OK) {
         (void)snprintf(result.text, sizeof result.text, "%.150s", error.text);
@@ -33,20 +36,70 @@ static struct committer_result commit(const struct committer *committer)
     return result;
 }
 
+/* --- a trial ------------------------------------------------------------------------------------ */
+
+struct first_record {
+    struct buffer key;
+    struct buffer value;
+    bool found;
+};
+
+/* It ends the load. */
+static enum status take_first(void *context,
+                              struct bytes key,
+                              struct bytes value,
+                              struct error *ret_error)
+{
+    struct first_record *first = context;
+    (void)ret_error;
+    buffer_append_bytes(&first->key, key);
+    buffer_append_bytes(&first->value, value);
+    first->found = !first->key.failed && !first->value.failed;
+    return STATUS_CANCELLED;
+}
+
+/* Nobody else writes records, and we do one thing at a time: what was read is what is there. */
+static void try_to_write(const struct committer *committer)
+{
+    struct first_record first = {BUFFER_INIT, BUFFER_INIT, false};
+    struct error error = {0};
+    enum status status = coordinator_load(committer->options.coordinator, take_first, &first,
+                                          &error);
+
+    if (status == STATUS_CANCELLED && first.found) {
+        const struct catalog_put put = {.key = buffer_bytes(&first.key),
+                                        .value = buffer_bytes(&first.value)};
+        struct committer_result result = commit(committer, 0, &put, 1);
+        committer->options.on_done(committer->options.context, &result);
+    }
+    buffer_deinit(&first.key);
+    buffer_deinit(&first.value);
+}
+
+/* --- the thread --------------------------------------------------------------------------------- */
+
 static void *work(void *context)
 {
     struct committer *committer = context;
 
     (void)pthread_mutex_lock(&committer->mutex);
     for (;;) {
-        while (committer->transaction == 0 && !committer->closing) {
+        while (committer->transaction == 0 && !committer->tries && !committer->closing) {
             (void)pthread_cond_wait(&committer->changed, &committer->mutex);
         }
-        if (committer->transaction == 0) {
+        if (committer->transaction == 0 && committer->closing) {
             break;
         }
+        bool tries = committer->transaction == 0;
+        committer->tries = false;
         (void)pthread_mutex_unlock(&committer->mutex);
-        struct committer_result result = commit(committer);
+        if (tries) {
+            try_to_write(committer);
+            (void)pthread_mutex_lock(&committer->mutex);
+            continue;
+        }
+        struct committer_result result = commit(committer, committer->transaction, committer->puts,
+                                                committer->put_count);
         (void)pthread_mutex_lock(&committer->mutex);
         committer->transaction = 0; /* before telling: the answer may be the next one */
         (void)pthread_mutex_unlock(&committer->mutex);
@@ -91,6 +144,14 @@ void committer_start(struct committer *committer,
     committer->transaction = transaction;
     committer->puts = puts;
     committer->put_count = put_count;
+    (void)pthread_cond_signal(&committer->changed);
+    (void)pthread_mutex_unlock(&committer->mutex);
+}
+
+void committer_try(struct committer *committer)
+{
+    (void)pthread_mutex_lock(&committer->mutex);
+    committer->tries = true;
     (void)pthread_cond_signal(&committer->changed);
     (void)pthread_mutex_unlock(&committer->mutex);
 }

@@ -13,7 +13,7 @@ struct committer;
 
 /* How a commit ended.  status OK: it is durable. */
 struct committer_result {
-    uint64_t transaction;
+    uint64_t transaction; /* 0 = a trial (committer_try()) */
     enum status status;
     char text[160];
     int64_t duration_ns;
@@ -35,6 +35,12 @@ void committer_start(struct committer *committer,
                      uint64_t transaction,
                      const struct catalog_put *puts,
                      size_t put_count);
+
+/*
+ * After a clean failure: find out whether there is room again, where perhaps nothing has to be changed for weeks.  A
+ * record is written once more as it is, and on_done told, unless a transaction comes first, or nothing can be read.
+ */
+void committer_try(struct committer *committer);
 
 /* Waits for the commit under way, whose on_done is still called.  NULL is fine. */
 void committer_close(struct committer *committer);

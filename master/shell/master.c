@@ -109,6 +109,8 @@ static enum status open_console(struct master *master, struct error *ret_error)
     const struct console_options options = {
         .server = status_page_server(master->page),
         .folder = settings->folder,
+        .owner = {(uint64_t)settings->cluster,
+                  master->elector != NULL ? settings->etcd.prefix : ""},
         .heat_bytes_max = settings->heat_bytes_max,
         .context = master,
         .ask = mail_on_question,

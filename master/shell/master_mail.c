@@ -3,6 +3,9 @@
 #include <stdio.h>
 
 #include "common/base/assert.h"
+#include "common/io/clock.h"
+#include "common/wire/writer.h"
+#include "master/shell/master_metrics.h"
 
 /* --- from other threads ----------------------------------------------------------------------- */
 
@@ -91,10 +94,35 @@ static void describe_role(const struct master *master, struct transport_reply *r
     send(reply, &message);
 }
 
+/* Of the catalog, and of what the catalog does not know: disk, or etcd, that is full. */
+static void tell_status(struct master *master, const struct mail *mail)
+{
+    const struct response_head head = {.status = STATUS_OK};
+    struct buffer message = BUFFER_INIT;
+    struct buffer json = BUFFER_INIT;
+    struct catalog_counts counts;
+
+    master_status_json(master, &counts, &json);
+    response_head_encode(&head, &message);
+    wire_write_bytes(&message, buffer_bytes(&json));
+    message.failed = message.failed || json.failed;
+    buffer_deinit(&json);
+    if (!master_may_act(master)) { /* looked at after it was made: as it is now, so it was then */
+        buffer_deinit(&message);
+        redirect(master, mail->reply);
+        return;
+    }
+    master_metrics_request(METHOD_STATUS, message.failed ? STATUS_RESOURCE_EXHAUSTED : STATUS_OK,
+                           clock_monotonic_ns() - mail->request.received_ns);
+    send(mail->reply, &message);
+}
+
 static void take_request(struct master *master, const struct mail *mail)
 {
     if (mail->request.method == METHOD_MASTER) {
         describe_role(master, mail->reply);
+    } else if (mail->request.method == METHOD_STATUS && master_may_act(master)) {
+        tell_status(master, mail);
     } else if (mail->request.method == METHOD_LIST_HEAT && master_may_act(master)) {
         console_take_heat_request(master->console, &mail->request, mail->reply);
     } else if (master_may_act(master)) {

@@ -58,6 +58,8 @@ static struct {
     struct metric *disputed;
     struct metric *mailbox;
     struct metric *active;
+    struct metric *not_written;
+    struct metric *not_kept;
 } gauges;
 
 static pthread_mutex_t series_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -127,6 +129,12 @@ void master_metrics_init(void)
     gauges.disputed = metric_gauge("edubba_master_catalog_disputed", "",
                                    "1 while tablet servers know another catalog, or a newer copy "
                                    "of this one: nothing is done with it.");
+    gauges.not_written = metric_gauge(
+        "edubba_master_catalog_not_written", "",
+        "1 while the catalog cannot be changed: the disk, or etcd, is "
+        "full.");
+    gauges.not_kept = metric_gauge("edubba_master_history_not_kept", "",
+                                   "1 while heat map or events cannot be written to the folder.");
     gauges.mailbox = metric_gauge("edubba_master_mailbox_depth", "", "Events not yet looked at.");
 }
 
@@ -161,6 +169,12 @@ static void set_catalog(const struct catalog_counts *counts)
     metric_set(gauges.without_copy, (int64_t)counts->tablets_without_copy);
     metric_set(gauges.stores_unopened, (int64_t)counts->stores_unopened);
     metric_set(gauges.disputed, counts->disputed);
+}
+
+void master_metrics_alarms(bool not_written, bool not_kept)
+{
+    metric_set(gauges.not_written, not_written);
+    metric_set(gauges.not_kept, not_kept);
 }
 
 void master_metrics_state(const struct catalog_counts *counts, size_t mailbox_depth)

@@ -20,4 +20,7 @@ void master_metrics_commit(enum status status, int64_t duration_ns);
  * claims nothing of the catalog, whatever it claimed when it was. */
 void master_metrics_state(const struct catalog_counts *counts, size_t mailbox_depth);
 
+/* What needs a person; of any master. */
+void master_metrics_alarms(bool not_written, bool not_kept);
+
 #endif /* MASTER_SHELL_MASTER_METRICS_H */

@@ -5,6 +5,7 @@
  *   master_mail.c    nng, committer, console ---> [ mailbox ] ---> who answers
  *   master_reign.c   which reign is ours
  *   master_show.c    the status; what the console keeps
+ *   master_alarms.c  what of the status needs a person
  *
  * Thread rule: the loop's, but for what says that it is called by other threads.
  */
@@ -49,11 +50,12 @@ struct master {
     struct transport_listener *listener;
     struct status_page *page;
     struct console *console;
-    char address[ADDRESS_BYTES_MAX];      /* what others are told; "" = nothing */
-    struct elector *elector;              /* NULL = the embedded coordinator */
-    struct reign *reign;                  /* NULL = standing by */
-    struct event_log events;              /* standing by; else the reign has them */
-    uint64_t events_told;                 /* the last change that the console was given to keep */
+    char address[ADDRESS_BYTES_MAX]; /* what others are told; "" = nothing */
+    struct elector *elector;         /* NULL = the embedded coordinator */
+    struct reign *reign;             /* NULL = standing by */
+    struct event_log events;         /* standing by; else the reign has them */
+    uint64_t events_told;            /* the last change that the console was given to keep */
+    int64_t retold_ns;               /* when it was begun anew last, as some could not be kept */
     char followed[ETCD_LEADER_BYTES_MAX]; /* whom the console follows; "" = nobody */
     int64_t published_ns;                 /* when the status was last made public */
     atomic_bool stopping;
@@ -91,6 +93,12 @@ void master_find_active(const struct master *master, char *text);
 /* --- what is shown (master_show.c) -------------------------------------------------------------- */
 
 void master_publish(struct master *master);
+/* What METHOD_STATUS and /status show; counts: if it reigns. */
+void master_status_json(struct master *master,
+                        struct catalog_counts *ret_counts,
+                        struct buffer *out);
+/* The member "alarms" of that; and their metrics. */
+void master_append_alarms(const struct master *master, struct buffer *out);
 /* Events that are new go to the console, which keeps them. */
 void master_keep_events(struct master *master);
 /* Standing by: what the active one shows. */

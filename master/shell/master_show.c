@@ -3,24 +3,47 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/assert.h"
 #include "common/io/clock.h"
 #include "master/shell/master_metrics.h"
+
+#define RETELL_PAUSE_NS INT64_C(10000000000)
+
+/* What the catalog says ends as an object does: ours goes into it. */
+static void open_again(struct buffer *json)
+{
+    if (!json->failed) {
+        ASSERT(json->size_bytes > 1 && json->data[json->size_bytes - 1] == '}');
+        json->size_bytes -= 1;
+        buffer_append_u8(json, ',');
+    }
+}
+
+void master_status_json(struct master *master,
+                        struct catalog_counts *ret_counts,
+                        struct buffer *out)
+{
+    char active[ETCD_LEADER_BYTES_MAX];
+
+    if (master->reign != NULL) {
+        reign_describe(master->reign, ret_counts, out);
+        open_again(out);
+    } else {
+        master_find_active(master, active);
+        buffer_append_format(out, "{\"role\":\"standby\",\"cluster\":\"%lld\",\"active\":\"%s\",",
+                             (long long)master->settings->cluster, active);
+    }
+    master_append_alarms(master, out);
+    buffer_append_u8(out, '}');
+}
 
 void master_publish(struct master *master)
 {
     struct buffer status = BUFFER_INIT;
     struct catalog_counts counts;
-    char active[ETCD_LEADER_BYTES_MAX];
 
     master->published_ns = clock_monotonic_ns();
-    if (master->reign != NULL) {
-        reign_describe(master->reign, &counts, &status);
-    } else {
-        master_find_active(master, active);
-        buffer_append_format(&status,
-                             "{\"role\":\"standby\",\"cluster\":\"%lld\",\"active\":\"%s\"}",
-                             (long long)master->settings->cluster, active);
-    }
+    master_status_json(master, &counts, &status);
     master_metrics_state(master_may_act(master) ? &counts : NULL, mailbox_depth(master->mailbox));
     status_page_publish(master->page, &status);
 }
@@ -51,12 +74,23 @@ static bool keep_page(struct master *master, const struct event_log *log, struct
     return true;
 }
 
+/* What could not be written is told once more, all of it: there may be room now. */
+static void tell_again(struct master *master)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (now_ns - master->retold_ns >= RETELL_PAUSE_NS && console_lost_events(master->console)) {
+        master->retold_ns = now_ns;
+        master->events_told = 0;
+    }
+}
+
 void master_keep_events(struct master *master)
 {
     const struct event_log *log = master->reign == NULL ? &master->events
                                                         : reign_events(master->reign);
     struct arena arena;
     arena_init(&arena, EVENTS_ARENA_BYTES, EVENTS_ARENA_MAX);
+    tell_again(master);
     while (keep_page(master, log, &arena)) {
         arena_reset(&arena);
     }

@@ -19,6 +19,7 @@
 #define SHORT_ANSWER_BYTES   ((size_t)65536)
 #define SUSPENDED_PAUSE_NS   INT64_C(20000000)
 #define QUESTION_PATIENCE_NS INT64_C(5000000000)
+#define TRIAL_PAUSE_NS       INT64_C(10000000000)
 
 struct reign {
     struct reign_options options;
@@ -29,6 +30,8 @@ struct reign {
     struct open_replies open;
     struct reign_clock clock;
     struct error failure; /* why it must end; status OK = it need not */
+    struct error refusal; /* why the last commit was refused; status OK = it was not */
+    int64_t tried_ns;     /* refusal: when it was tried again last */
 };
 
 uint64_t reign_number(const struct reign *reign)
@@ -45,6 +48,11 @@ bool reign_may_act(const struct reign *reign)
 const struct error *reign_failure(const struct reign *reign)
 {
     return &reign->failure;
+}
+
+const struct error *reign_refusal(const struct reign *reign)
+{
+    return &reign->refusal;
 }
 
 /* --- performing effects ----------------------------------------------------------------------- */
@@ -241,6 +249,25 @@ void reign_take_question(struct reign *reign, struct question *question)
     }
 }
 
+/* A refusal lasts until something is written: the catalog may have nothing to change for weeks. */
+static void note_refusal(struct reign *reign, const struct committer_result *result)
+{
+    reign->tried_ns = clock_monotonic_ns();
+    reign->refusal = (struct error){.status = STATUS_OK};
+    if (result->status != STATUS_OK) {
+        (void)error_set(&reign->refusal, result->status, "%s", result->text);
+    }
+}
+
+static void try_refused(struct reign *reign)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (reign->refusal.status != STATUS_OK && now_ns - reign->tried_ns >= TRIAL_PAUSE_NS) {
+        reign->tried_ns = now_ns;
+        committer_try(reign->committer);
+    }
+}
+
 void reign_take_committed(struct reign *reign, const struct committer_result *result)
 {
     struct error error = {0};
@@ -250,14 +277,20 @@ void reign_take_committed(struct reign *reign, const struct committer_result *re
         .error = &error,
     };
 
-    master_metrics_commit(result->status, result->duration_ns);
+    note_refusal(reign, result);
     if (result->status != STATUS_OK) {
         (void)error_set(&error, result->status, "%s", result->text);
         if (!coordinator_is_clean_failure(result->status)) {
             reign->failure = error; /* written or not: only loading can tell */
-            return;
         }
         event.type = CATALOG_EVENT_PERSIST_FAILED;
+    }
+    if (result->transaction == 0) {
+        return; /* a trial: nothing of the catalog was in it */
+    }
+    master_metrics_commit(result->status, result->duration_ns);
+    if (reign->failure.status != STATUS_OK) {
+        return;
     }
     enum status status = step(reign, &event);
     ASSERT(status == STATUS_OK);
@@ -270,6 +303,9 @@ void reign_tick(struct reign *reign)
     if (reign_may_act(reign) && now_ns >= catalog_deadline_ns(reign->catalog)) {
         enum status status = step(reign, &tick);
         ASSERT(status == STATUS_OK);
+    }
+    if (reign_may_act(reign)) {
+        try_refused(reign);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "tabletserver/serve/requests.h"
 
 #include "common/base/memory.h"
+#include "common/wire/reader.h"
 #include "tabletserver/serve/read/scan.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/status_report.h"
@@ -202,13 +203,31 @@ static enum status answer_sample(struct small_request *request,
     return status;
 }
 
+/* An empty request asks for everything. */
+static enum status read_brief(struct small_request *request,
+                              bool *ret_brief,
+                              struct error *ret_error)
+{
+    if (request->body.size_bytes == 0) {
+        return STATUS_OK;
+    }
+    struct wire_reader reader = wire_reader_open(request->body, &request->arena, "status_request",
+                                                 ret_error);
+    struct wire_array fields = wire_read_message(&reader);
+    *ret_brief = wire_read_bool(&reader, &fields, "brief");
+    return wire_reader_finish(&reader, &fields);
+}
+
 static enum status answer_status(struct small_request *request,
                                  struct buffer *message,
                                  struct error *ret_error)
 {
-    (void)ret_error;
-    status_report_write(request->server, message);
-    return STATUS_OK;
+    bool brief = false;
+    enum status status = read_brief(request, &brief, ret_error);
+    if (status == STATUS_OK) {
+        status_report_write(request->server, brief, message);
+    }
+    return status;
 }
 
 static const struct {

@@ -45,12 +45,13 @@ static void append_store(struct buffer *out, struct store_loop *loop)
         ",\"records\":%" PRIu64 ",\"flushes\":%" PRIu64 ",\"flushes_pending\":%" PRIu64
         ",\"flush_bytes\":%" PRIu64 ",\"base_used_bytes\":%" PRIu64 ",\"base_file_bytes\":%" PRIu64
         ",\"base_reusable_bytes\":%" PRIu64 ",\"disk_free_bytes\":%" PRIu64
-        ",\"recovered_records\":%" PRIu64 ",\"torn_bytes\":%" PRIu64 ",\"bad_chunks\":%" PRIu64 "}",
+        ",\"recovered_records\":%" PRIu64 ",\"torn_bytes\":%" PRIu64 ",\"bad_chunks\":%" PRIu64
+        ",\"tablets_held\":%" PRIu64 "}",
         statistics.memory_bytes, statistics.log_bytes, statistics.log_syncs, statistics.records,
         statistics.flushes, statistics.flushes_pending, statistics.flush_bytes,
         statistics.base_used_bytes, statistics.base_file_bytes, statistics.base_reusable_bytes,
         statistics.disk_free_bytes, statistics.recovered_records, statistics.torn_bytes,
-        statistics.bad_chunks);
+        statistics.bad_chunks, statistics.tablets_held);
 }
 
 struct tablet_list {
@@ -82,7 +83,8 @@ static void append_tablet(void *context, const struct served *served)
     list->count += 1;
 }
 
-static void append_report(struct server *server, struct buffer *out)
+/* brief: without the tablets. */
+static void append_report(struct server *server, bool brief, struct buffer *out)
 {
     struct tablet_list list = {.out = out};
 
@@ -110,15 +112,19 @@ static void append_report(struct server *server, struct buffer *out)
         json_text(out, bytes_of_text(server->unopened[i].text));
         buffer_append_u8(out, '}');
     }
-    buffer_append_format(out, "],\"tablets\":[");
-    served_map_visit(server->served, append_tablet, &list);
-    buffer_append_format(out, "]}");
+    buffer_append_u8(out, ']');
+    if (!brief) {
+        buffer_append_format(out, ",\"tablets\":[");
+        served_map_visit(server->served, append_tablet, &list);
+        buffer_append_u8(out, ']');
+    }
+    buffer_append_u8(out, '}');
 }
 
-void status_report_write(struct server *server, struct buffer *out)
+void status_report_write(struct server *server, bool brief, struct buffer *out)
 {
     struct buffer report = BUFFER_INIT;
-    append_report(server, &report);
+    append_report(server, brief, &report);
     if (report.failed) {
         out->failed = true;
     } else {
@@ -135,7 +141,7 @@ void status_report_on_status(void *context, const char *path, struct http_respon
         return;
     }
     response->content_type = "application/json";
-    append_report(context, &response->body);
+    append_report(context, false, &response->body);
     buffer_append_u8(&response->body, '\n');
 }
 

@@ -10,8 +10,8 @@
 
 struct server;
 
-/* Appended to out, as one MessagePack string. */
-void status_report_write(struct server *server, struct buffer *out);
+/* Appended to out, as one MessagePack string.  brief: without the tablets. */
+void status_report_write(struct server *server, bool brief, struct buffer *out);
 
 /* The HTTP handlers: /status (JSON), /health (200 "ok", or 503 with the reason). */
 struct http_response;

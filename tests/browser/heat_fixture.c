@@ -123,6 +123,7 @@ static void ignore(void *context, const struct heat_table *table, size_t layer, 
 int main(int argument_count, char **arguments)
 {
     const struct heat_gone_to nobody = {ignore, NULL};
+    const struct console_owner owner = {1, ""}; /* as a master whose settings say nothing */
     struct fixture fixture = {0};
     int minutes = argument_count > 3 ? atoi(arguments[3]) : 60;
 
@@ -134,7 +135,7 @@ int main(int argument_count, char **arguments)
     fixture.end_us = clock_wall_us() / (60 * SECOND_US) * (60 * SECOND_US);
     fixture.begin_us = fixture.end_us - minutes * 60 * SECOND_US;
     heat_map_init(&fixture.map, HEAT_BYTES_MAX, &nobody);
-    struct heat_store *store = heat_store_open(arguments[1]);
+    struct heat_store *store = heat_store_open(arguments[1], &owner);
     if (store == NULL) {
         return 1;
     }

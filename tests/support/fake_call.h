@@ -264,6 +264,11 @@ void rpc_answer(struct rpc_call *call, const ProtobufCMessage *message)
     fake_call_end(call, message, &status);
 }
 
+void rpc_answer_change(struct rpc_call *call, const ProtobufCMessage *message)
+{
+    rpc_answer(call, message);
+}
+
 void rpc_finish(struct rpc_call *call, const struct rpc_status *status)
 {
     fake_call_end(call, NULL, status);

@@ -137,6 +137,11 @@ function standby(seen) {
   return h('p', { class: 'trouble' }, seen.active ? `This master stands by; the active one is ${seen.active}.` : 'This master stands by; the active one is not known yet.');
 }
 
+/** What the master says that a person has to do. */
+function alarms(seen) {
+  return (seen.alarms ?? []).map((alarm) => h('p', { class: 'trouble' }, h('b', {}, `${alarm.message}.`), ' ', alarm.action));
+}
+
 export function overviewPage(main, signal) {
   const top = h('div', {}), left = h('div', {}), below = h('div', {}), thumbs = new Thumbs();
   main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Cluster'), h('span', { class: 'soft', id: 'which' })), top,
@@ -146,7 +151,7 @@ export function overviewPage(main, signal) {
   repeat(signal, async () => {
     const seen = await look(signal);
     document.getElementById('which').textContent = seen.standby ? '' : `number ${seen.cluster}`;
-    top.replaceChildren(seen.standby ? standby(seen) : figures(seen));
+    top.replaceChildren(...alarms(seen), seen.standby ? standby(seen) : figures(seen));
     left.replaceChildren(loadBars(seen.servers));
     keepFocus(below, () => below.replaceChildren(seen.tables.length ? tableRows(seen.tables) : empty('There are no tables yet: ', h('code', {}, 'ebt createtable USERS families=profile'))));
     await thumbs.show(seen.tables, signal, THUMBS);

@@ -1,48 +1,85 @@
 #include "tabletserver/storage/flush/flush_rescue.h"
 
-static enum status open_cursor(struct flush_rescue *rescue, const struct store_layer *layer)
+static enum status open_cursor(struct flush_rescue_part *part, const struct store_layer *layer)
 {
-    enum status status = memtable_cursor_open(layer->memtable, rescue->read.sequence,
-                                              &rescue->cursors[rescue->cursor_count]);
-    rescue->cursor_count += status == STATUS_OK ? 1 : 0;
+    enum status status = memtable_cursor_open(layer->memtable, part->read.sequence,
+                                              &part->cursors[part->cursor_count]);
+    part->cursor_count += status == STATUS_OK ? 1 : 0;
     return status;
 }
 
-enum status flush_rescue_open(struct flush_rescue *rescue,
-                              struct store_tablet *tablet,
-                              const struct store_layer *flushed)
+/* Of its own layers those newer than `flushed`; NULL = all.  Those of what it came of stand behind its own. */
+static enum status open_part(struct flush_rescue_part *part,
+                             struct store_tablet *tablet,
+                             const struct store_layer *flushed)
 {
     struct store_layer *layers[STORE_LAYERS_MAX];
     uint32_t count = 0;
     (void)pthread_mutex_lock(&tablet->mutex);
-    rescue->read.tablet = tablet;
-    rescue->read.sequence = store_read_floor(tablet);
-    store_read_register(&rescue->read);
-    rescue->deletes = store_range_deletes_ref(tablet->range_deletes);
-    while (count < tablet->layer_count && tablet->layers[count] != flushed) {
+    part->was_split = atomic_load(&tablet->state) == STORE_TABLET_SPLIT && tablet->reads == NULL;
+    part->read.tablet = tablet;
+    part->read.sequence = store_read_floor(tablet);
+    store_read_register(&part->read);
+    part->deletes = store_range_deletes_ref(tablet->range_deletes);
+    while (count < tablet->layer_count && tablet->layers[count] != flushed &&
+           tablet->layers[count]->owner == tablet->descriptor.tablet) {
         layers[count] = store_layer_ref(tablet->layers[count]);
         count++;
     }
     (void)pthread_mutex_unlock(&tablet->mutex);
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < count; i++) {
-        status = status == STATUS_OK ? open_cursor(rescue, layers[i]) : status;
+        status = status == STATUS_OK ? open_cursor(part, layers[i]) : status;
         store_layer_unref(tablet->store, layers[i]); /* the cursor holds its memtable */
+    }
+    return status;
+}
+
+/* What a tablet was split into is there for as long as the tablet is. */
+enum status flush_rescue_open(struct flush_rescue *rescue,
+                              struct store_tablet *tablet,
+                              const struct store_layer *flushed)
+{
+    enum status status = open_part(&rescue->parts[rescue->part_count++], tablet, flushed);
+    for (uint32_t i = 0; i < rescue->part_count; i++) {
+        const struct flush_rescue_part *parent = &rescue->parts[i];
+        for (int j = 0; j < 2 && status == STATUS_OK && parent->was_split &&
+                        rescue->part_count < FLUSH_RESCUE_TABLETS_MAX;
+             j++) {
+            status = open_part(&rescue->parts[rescue->part_count++],
+                               parent->read.tablet->split.children[j], NULL);
+        }
     }
     return status;
 }
 
 void flush_rescue_close(struct flush_rescue *rescue)
 {
-    if (rescue->read.tablet == NULL) {
-        return;
+    for (uint32_t i = 0; i < rescue->part_count; i++) {
+        struct flush_rescue_part *part = &rescue->parts[i];
+        for (uint32_t j = 0; j < part->cursor_count; j++) {
+            part->cursors[j]->operations->close(part->cursors[j]);
+        }
+        store_range_deletes_unref(part->deletes);
+        store_read_unregister(&part->read);
+        *part = (struct flush_rescue_part){.cursor_count = 0};
     }
-    for (uint32_t i = 0; i < rescue->cursor_count; i++) {
-        rescue->cursors[i]->operations->close(rescue->cursors[i]);
+    rescue->part_count = 0;
+}
+
+void flush_rescue_note_stuck(struct store_tablet *tablet)
+{
+    struct store_tablet *behind[FLUSH_RESCUE_TABLETS_MAX] = {tablet};
+    uint32_t count = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        atomic_store(&behind[i]->flush_stuck, true);
+        (void)pthread_mutex_lock(&behind[i]->mutex);
+        bool was_split = atomic_load(&behind[i]->state) == STORE_TABLET_SPLIT;
+        (void)pthread_mutex_unlock(&behind[i]->mutex);
+        for (int j = 0; j < 2 && was_split && count < FLUSH_RESCUE_TABLETS_MAX; j++) {
+            behind[count++] = behind[i]->split.children[j];
+        }
     }
-    store_range_deletes_unref(rescue->deletes);
-    store_read_unregister(&rescue->read);
-    *rescue = (struct flush_rescue){.cursor_count = 0};
 }
 
 static void take(struct stamp stamp, struct stamp *ret_stamp, bool *ret_found)
@@ -76,6 +113,24 @@ static enum status look(struct layer_cursor *cursor,
     return status;
 }
 
+static enum status find_in(struct flush_rescue_part *part,
+                           struct bytes row,
+                           struct stamp *ret_stamp,
+                           bool *ret_found)
+{
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < part->cursor_count && status == STATUS_OK; i++) {
+        status = look(part->cursors[i], row, ret_stamp, ret_found);
+    }
+    for (uint32_t i = 0; i < part->deletes->count; i++) {
+        const struct range_delete *each = &part->deletes->deletes[i];
+        if (each->sequence <= part->read.sequence && row_range_contains(&each->range, row)) {
+            take(each->stamp, ret_stamp, ret_found);
+        }
+    }
+    return status;
+}
+
 enum status flush_rescue_find(struct flush_rescue *rescue,
                               struct bytes row,
                               struct stamp *ret_stamp,
@@ -83,14 +138,8 @@ enum status flush_rescue_find(struct flush_rescue *rescue,
 {
     enum status status = STATUS_OK;
     *ret_found = false;
-    for (uint32_t i = 0; i < rescue->cursor_count && status == STATUS_OK; i++) {
-        status = look(rescue->cursors[i], row, ret_stamp, ret_found);
-    }
-    for (uint32_t i = 0; rescue->deletes != NULL && i < rescue->deletes->count; i++) {
-        const struct range_delete *each = &rescue->deletes->deletes[i];
-        if (each->sequence <= rescue->read.sequence && row_range_contains(&each->range, row)) {
-            take(each->stamp, ret_stamp, ret_found);
-        }
+    for (uint32_t i = 0; i < rescue->part_count && status == STATUS_OK; i++) {
+        status = find_in(&rescue->parts[i], row, ret_stamp, ret_found);
     }
     return status;
 }

@@ -9,6 +9,9 @@
  *
  * Only such as every open read sees: else one would find a row gone that it must not miss yet.
  *
+ * Of a tablet that was split such deletes come to what came of it, whose flushes wait for its own.  They are later than
+ * all that it has, so nothing may read it any more.
+ *
  * Part of the store; the work thread.
  */
 #ifndef TABLETSERVER_STORAGE_FLUSH_FLUSH_RESCUE_H
@@ -18,12 +21,22 @@
 
 #include "tabletserver/storage/store/store_internal.h"
 
-/* All zero: there is nothing in it. */
-struct flush_rescue {
+/* The tablet, and what came of it: nearest first, and of what is split again and again not all. */
+#define FLUSH_RESCUE_TABLETS_MAX 7
+
+/* What came to one of them. */
+struct flush_rescue_part {
     struct store_read read; /* only registered */
+    bool was_split;         /* and nothing reads it any more */
     struct store_range_deletes *deletes;
     struct layer_cursor *cursors[STORE_LAYERS_MAX];
     uint32_t cursor_count;
+};
+
+/* All zero: there is nothing in it. */
+struct flush_rescue {
+    struct flush_rescue_part parts[FLUSH_RESCUE_TABLETS_MAX];
+    uint32_t part_count;
 };
 
 /* What came after the layer that is flushed.  To be closed, also after an error: STATUS_NO_MEMORY. */
@@ -31,6 +44,9 @@ enum status flush_rescue_open(struct flush_rescue *rescue,
                               struct store_tablet *tablet,
                               const struct store_layer *flushed);
 void flush_rescue_close(struct flush_rescue *rescue);
+
+/* What came of the tablet waits with it, until it is in the base: it takes deletes alone, too, and is not split. */
+void flush_rescue_note_stuck(struct store_tablet *tablet);
 
 /* The youngest delete of the whole row in it. */
 enum status flush_rescue_find(struct flush_rescue *rescue,

@@ -377,7 +377,7 @@ enum status store_flush_step(struct store *store, bool *ret_worked)
     }
     enum status status = flush_transaction(choice.tablet, choice.layer);
     if (status == STATUS_CORRUPT) {
-        atomic_store(&choice.tablet->flush_stuck, true);
+        flush_rescue_note_stuck(choice.tablet);
         atomic_store(&store->flush_stuck, true);
         store_trouble_mark_damaged(choice.tablet);
     }

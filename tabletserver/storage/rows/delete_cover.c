@@ -44,22 +44,72 @@ static enum status make_room(struct delete_segments *segments, size_t count)
     return STATUS_OK;
 }
 
+/* What a segment that comes behind all of them knows of those above it. */
+static struct delete_segment linked(const struct delete_segments *segments,
+                                    struct delete_segment segment)
+{
+    const struct delete_segment *items = segments->items;
+    size_t count = segments->count;
+    segment.top = count;
+    segment.above = SIZE_MAX;
+    if (count > 0 && items[count - 1].start_us == segment.end_us) {
+        segment.top = items[count - 1].top;
+        segment.above = count - 1;
+        while (segment.above != SIZE_MAX &&
+               stamp_compare(items[segment.above].stamp, segment.stamp) >= 0) {
+            segment.above = items[segment.above].above;
+        }
+    }
+    return segment;
+}
+
 /* Put a segment below the last one, or let the last one grow if they touch and agree.  There is
  * room. */
-static void push(struct delete_segments *segments, struct delete_segment segment)
+static void push(struct delete_segments *segments,
+                 int64_t start_us,
+                 int64_t end_us,
+                 struct stamp stamp)
 {
-    if (segment.start_us >= segment.end_us) {
+    if (start_us >= end_us) {
         return;
     }
     if (segments->count > 0) {
         struct delete_segment *last = &segments->items[segments->count - 1];
-        ASSERT(segment.end_us <= last->start_us);
-        if (segment.end_us == last->start_us && stamp_compare(segment.stamp, last->stamp) == 0) {
-            last->start_us = segment.start_us;
+        ASSERT(end_us <= last->start_us);
+        if (end_us == last->start_us && stamp_compare(stamp, last->stamp) == 0) {
+            last->start_us = start_us;
             return;
         }
     }
-    segments->items[segments->count++] = segment;
+    segments->items[segments->count] = linked(
+        segments, (struct delete_segment){.start_us = start_us, .end_us = end_us, .stamp = stamp});
+    segments->count++;
+}
+
+/*
+ * Where the delete begins to make a difference: the first segment that it overlaps which is older, or has a gap above it
+ * that the delete reaches into.  The number of segments: only below them.
+ */
+static size_t find_first(const struct delete_segments *segments, const struct delete_segment *new)
+{
+    const struct delete_segment *items = segments->items;
+    size_t first = segments->count;
+    size_t left = segments->count; /* those before it are to be looked at */
+    while (left > 0 && items[left - 1].start_us < new->end_us) {
+        size_t at = left - 1;
+        if (stamp_compare(items[at].stamp, new->stamp) < 0) {
+            first = at;
+            left = at;
+        } else if (items[at].above != SIZE_MAX) {
+            left = items[at].above + 1;
+        } else if (items[items[at].top].end_us >= new->end_us) {
+            break;
+        } else {
+            first = items[at].top;
+            left = items[at].top;
+        }
+    }
+    return first;
 }
 
 /*
@@ -71,10 +121,7 @@ static enum status lay_over(struct delete_cover *cover, struct delete_segment ne
 {
     struct delete_segments *segments = &cover->segments;
     struct delete_segments *scratch = &cover->scratch;
-    size_t first = segments->count;
-    while (first > 0 && segments->items[first - 1].start_us < new.end_us) {
-        first--;
-    }
+    size_t first = find_first(segments, &new);
     size_t overlap_count = segments->count - first;
     if (make_room(scratch, overlap_count) != STATUS_OK ||
         make_room(segments, segments->count + overlap_count + 2) != STATUS_OK) {
@@ -84,23 +131,26 @@ static enum status lay_over(struct delete_cover *cover, struct delete_segment ne
         scratch->items[i] = segments->items[first + i];
     }
     segments->count = first;
+    if (first > 0 && segments->items[first - 1].start_us < new.end_us) {
+        new.end_us = segments->items[first - 1].start_us;
+    }
     int64_t end_us = new.end_us; /* what of the new one lies at or above it has been laid */
     for (size_t i = 0; i < overlap_count; i++) {
         struct delete_segment old = scratch->items[i];
         bool old_wins = stamp_compare(old.stamp, new.stamp) >= 0;
         struct delete_segment part = old;
         if (old_wins) {
-            push(segments, (struct delete_segment){old.end_us, end_us, new.stamp}); /* the gap */
+            push(segments, old.end_us, end_us, new.stamp); /* the gap */
         } else {
             part.start_us = old.end_us > new.end_us ? new.end_us : old.end_us; /* what juts out */
             if (part.start_us == old.end_us) {
                 continue;
             }
         }
-        push(segments, part);
+        push(segments, part.start_us, part.end_us, part.stamp);
         end_us = part.start_us < end_us ? part.start_us : end_us;
     }
-    push(segments, (struct delete_segment){new.start_us, end_us, new.stamp});
+    push(segments, new.start_us, end_us, new.stamp);
     return STATUS_OK;
 }
 
@@ -139,7 +189,9 @@ enum status delete_cover_add(struct delete_cover *cover, const struct entry *ent
     if (status != STATUS_OK || entry->start_us >= entry->end_us) {
         return status;
     }
-    return lay_over(cover, (struct delete_segment){entry->start_us, entry->end_us, entry->stamp});
+    return lay_over(cover, (struct delete_segment){.start_us = entry->start_us,
+                                                   .end_us = entry->end_us,
+                                                   .stamp = entry->stamp});
 }
 
 struct stamp delete_cover_at(const struct delete_cover *cover,

@@ -16,6 +16,10 @@
  * joined, so memory is bounded by what can differ within one column.  No allocation for rows
  * without column deletes.
  *
+ * Many deletes may reach over many others that are younger (who drops the last day again and again, or all from some
+ * time on).  So each segment knows the nearest one above it that is older: those between need not be looked at for a
+ * delete that is older than they are.
+ *
  * Thread rule: one owner at a time.
  */
 #ifndef TABLETSERVER_STORAGE_ROWS_DELETE_COVER_H
@@ -32,6 +36,8 @@ struct delete_segment {
     int64_t start_us; /* [start_us, end_us) */
     int64_t end_us;   /* INT64_MAX = for ever */
     struct stamp stamp;
+    size_t top; /* the first of those that it continues without a gap: itself, if it begins anew */
+    size_t above; /* of these the nearest one with a smaller stamp; SIZE_MAX = there is none */
 };
 
 struct delete_segments {

@@ -261,6 +261,7 @@ static void forget_ancestor(struct store_tablet *tablet, uint64_t parent)
     }
     if (tablet->progress.blocked && tablet->lineage_count == 0) {
         struct flush_event event = {.kind = FLUSH_EVENT_UNBLOCKED};
+        atomic_store(&tablet->flush_stuck, false); /* if it was, then behind what it came of */
         (void)flush_progress_step(&tablet->progress, &event);
     }
     (void)pthread_mutex_unlock(&tablet->mutex);

@@ -207,8 +207,9 @@ struct store_tablet {
      * reached this sequence (store_replay.c). */
     uint64_t hold_until;
     bool flush_wanted; /* [L] freeze as soon as there is a free layer */
-    /* A flush has met damage: all that comes after it waits in memory until the damaged rows are deleted. */
-    atomic_bool flush_stuck; /* changed by the work thread */
+    /* A flush has met damage, its own or that of what it came of: all that comes after it waits in memory until the
+     * damaged rows are deleted. */
+    atomic_bool flush_stuck; /* set by the work thread */
 
     /* --- as one copy of several (store_replica.h) --- */
     bool shared;            /* [L] it has, or has had, other members: its log is kept for them */

@@ -95,6 +95,12 @@ static inline void run_echo(void *context, struct rpc_call *call, const Protobuf
     answer(call, bytes_of(value->value.data, value->value.len));
 }
 
+static inline void run_change(void *context, struct rpc_call *call, const ProtobufCMessage *request)
+{
+    (void)context;
+    rpc_answer_change(call, request);
+}
+
 struct stream {
     struct service *service;
     struct rpc_call *call;
@@ -226,6 +232,7 @@ static inline struct rpc_settings service_settings(struct service *service)
         {"/test.Test/Hold", NULL, run_hold},       {"/test.Test/Patience", NULL, run_patience},
         {"/test.Test/Header", NULL, run_header},   {"/test.Test/Fail", NULL, run_fail},
         {"/test.Test/Reserve", NULL, run_reserve}, {"/test.Test/Borrow", NULL, run_borrow},
+        {"/test.Test/Change", NULL, run_change},
     };
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         methods[i].request = value_kind;

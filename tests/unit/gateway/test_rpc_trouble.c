@@ -133,6 +133,26 @@ Test(rpc_trouble, failing_memory_is_a_status)
     service_end(&service, &client);
 }
 
+/* A caller that is told UNAVAILABLE sends it again, and what was added once would be added twice. */
+Test(rpc_trouble, what_is_done_is_not_to_be_tried_again_for_want_of_memory)
+{
+    char text[256];
+    grpc_status_code code = GRPC_STATUS_UNAVAILABLE;
+    bool was_unknown = false;
+    service_begin(&service, &client);
+    for (uint64_t after = 0; after < 40 && code != GRPC_STATUS_OK; after++) {
+        memory_fail_arm(after, 1);
+        code = ask_value(&client, "/test.Test/Change", bytes_of(bulk, 5000), text, sizeof text);
+        memory_fail_disarm();
+        was_unknown = was_unknown || code == GRPC_STATUS_UNKNOWN;
+        cr_assert(!was_unknown || code == GRPC_STATUS_UNKNOWN || code == GRPC_STATUS_OK, "%d %s",
+                  (int)code, text);
+    }
+    cr_assert_eq(code, GRPC_STATUS_OK);
+    cr_assert(was_unknown, "the last that there was no memory for is the answer");
+    service_end(&service, &client);
+}
+
 Test(rpc_trouble, opening_without_memory_fails_whole)
 {
     bool is_open = false;

@@ -1,7 +1,11 @@
 /* The console over HTTP: what is answered at once, what is put to the catalog, who is refused, how it ends. */
 #include "tests/support/transport_fixture.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
+#include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "common/base/memory.h"
@@ -9,7 +13,9 @@
 #include "common/io/logger.h"
 #include "master/console/console.h"
 #include "master/console/console_query.h"
+#include "tests/support/skip.h"
 #include "tests/support/test_folder.h"
+#include "tests/support/wait_for.h"
 
 static char folder[256];
 static char answer[1 << 16];
@@ -93,6 +99,7 @@ static void open_again(bool local)
     const struct console_options options = {
         .server = server,
         .folder = folder,
+        .owner = {1, ""},
         .heat_bytes_max = 1 << 20,
         .ask = ask_catalog,
         .append_status = append_status,
@@ -404,4 +411,63 @@ Test(console, is_for_all_where_that_was_said)
     open_console(false);
     hear(ask_raw("/api/v1/cluster", "edubba.example", ""));
     cr_assert_eq(atoi(answer + 9), 200);
+}
+
+static bool take_event(uint64_t number)
+{
+    const struct event event = {.number = number,
+                                .change = number,
+                                .kind = bytes_of_text("split"),
+                                .outcome = bytes_of_text("done"),
+                                .text = bytes_of_text("an event")};
+    const struct list_events_response one = {.events = &event, .event_count = 1};
+    struct buffer buffer = BUFFER_INIT;
+    list_events_response_encode(&one, &buffer);
+    return console_take_events(console, &buffer);
+}
+
+static void fill_disk(const char *path)
+{
+    static const char block[4096];
+    int file = open(path, O_CREAT | O_WRONLY, 0600);
+    cr_assert_geq(file, 0);
+    while (write(file, block, sizeof block) > 0) {
+    }
+    close(file);
+}
+
+static const char *event_trouble(void)
+{
+    struct console_keeping keeping;
+    console_look(console, &keeping);
+    return keeping.events;
+}
+
+/* Nobody was told, and what had come meanwhile was not there after the next start. */
+Test(console, what_could_not_be_kept_is_told_and_asked_for_again)
+{
+    char filler[300];
+    stop();
+    test_folder_make(folder, sizeof folder, "console");
+    if (mount("tmpfs", folder, "tmpfs", 0, "size=1m") != 0) {
+        open_again(true);
+        test_skip("mounting a tmpfs is not permitted here: %s", strerror(errno));
+    }
+    open_again(true);
+    uint64_t number = 1;
+    cr_assert(take_event(number));
+    cr_assert_null(event_trouble());
+    (void)snprintf(filler, sizeof filler, "%s/filler", folder);
+    fill_disk(filler);
+    WAIT_FOR(take_event(++number) && event_trouble() != NULL);
+    cr_assert_str_eq(event_trouble(), status_text(STATUS_NO_SPACE));
+    WAIT_FOR(console_lost_events(console));
+    cr_assert_eq(unlink(filler), 0);
+    WAIT_FOR(take_event(number) && event_trouble() == NULL);
+    close_console();
+    open_again(true);
+    cr_assert_eq(events.last_change, number);
+    close_console();
+    cr_assert_eq(umount(folder), 0);
+    open_again(true);
 }

@@ -11,6 +11,7 @@
 #include "tests/support/test_folder.h"
 
 static char folder[256];
+static const struct console_owner ours = {1, ""};
 static struct event_log event_log;
 static struct arena arena;
 
@@ -53,7 +54,7 @@ static struct list_events_response restart(void)
 {
     struct list_events_response response;
     const struct list_events_request all = {BYTES_EMPTY, 0, 0};
-    struct event_store *store = event_store_open(folder);
+    struct event_store *store = event_store_open(folder, &ours);
     cr_assert_not_null(store);
     event_store_load(store, &event_log);
     event_store_close(store);
@@ -66,11 +67,11 @@ Test(event_store, the_newest_of_each_is_there_after_a_restart)
 {
     const struct event events[] = {event_of(5, 5, "under_way"), event_of(6, 6, "under_way")};
     const struct event ended = event_of(5, 7, "done");
-    struct event_store *store = event_store_open(folder);
+    struct event_store *store = event_store_open(folder, &ours);
     cr_assert_not_null(store);
     save(store, events, 2);
     save(store, &ended, 1);
-    cr_assert_null(event_store_open(folder), "one owner");
+    cr_assert_null(event_store_open(folder, &ours), "one owner");
     event_store_close(store);
     struct list_events_response now = restart();
     cr_assert_eq(now.event_count, 2);
@@ -81,10 +82,21 @@ Test(event_store, the_newest_of_each_is_there_after_a_restart)
     cr_assert(bytes_equal(now.events[1].text, bytes_of_text("the text of an event")));
 }
 
+Test(event_store, what_was_decided_in_another_cluster_is_not_told_in_this_one)
+{
+    const struct console_owner another = {2, ""};
+    const struct event event = event_of(5, 5, "done");
+    struct event_store *store = event_store_open(folder, &another);
+    save(store, &event, 1);
+    event_store_close(store);
+    cr_assert_eq(restart().event_count, 0);
+    cr_assert_eq(event_log.last_change, 0);
+}
+
 Test(event_store, only_so_many_are_kept)
 {
     static struct event events[EVENT_LOG_MAX];
-    struct event_store *store = event_store_open(folder);
+    struct event_store *store = event_store_open(folder, &ours);
     for (uint64_t i = 0; i < EVENT_LOG_MAX; i++) {
         events[i] = event_of(i + 1, i + 1, "done");
     }
@@ -103,7 +115,7 @@ Test(event_store, one_that_is_damaged_is_left_out)
     char path[300];
     static uint8_t bytes[1 << 20];
     const struct event events[] = {event_of(5, 5, "done"), event_of(6, 6, "done")};
-    struct event_store *store = event_store_open(folder);
+    struct event_store *store = event_store_open(folder, &ours);
     save(store, events, 2);
     event_store_close(store);
     (void)snprintf(path, sizeof path, "%s/events/data.mdb", folder);

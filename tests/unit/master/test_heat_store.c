@@ -12,12 +12,15 @@
 #include "tests/support/test_folder.h"
 
 static char folder[256];
+static const struct console_owner ours = {1, ""};
+static const struct console_owner *owner;
 
 static void start(void)
 {
     const struct logger_settings log = {.level = LOG_LEVEL_ERROR};
     logger_init(&log);
     test_folder_make(folder, sizeof folder, "heat");
+    owner = &ours;
     heat_start();
 }
 
@@ -44,7 +47,7 @@ static void load_some(void)
 
 static void save_all(void)
 {
-    struct heat_store *store = heat_store_open(folder);
+    struct heat_store *store = heat_store_open(folder, owner);
     cr_assert_not_null(store);
     heat_store_save(store, &heat_map);
     heat_store_close(store);
@@ -66,7 +69,7 @@ static void restart_with(uint64_t bytes_max)
     heat_start();
     heat_now_us = now_us;
     heat_map_age(&heat_map, heat_now_us, false);
-    struct heat_store *store = heat_store_open(folder);
+    struct heat_store *store = heat_store_open(folder, owner);
     cr_assert_not_null(store);
     heat_map.bytes_max = bytes_max;
     heat_map.gone = (struct heat_gone_to){tell_store, store};
@@ -93,7 +96,7 @@ Test(heat_store, what_was_saved_is_there_after_a_restart)
 Test(heat_store, what_is_gone_stays_gone)
 {
     load_some();
-    struct heat_store *store = heat_store_open(folder);
+    struct heat_store *store = heat_store_open(folder, &ours);
     heat_store_save(store, &heat_map);
     const struct heat_table *table = heat_map_table(&heat_map, 1);
     for (size_t i = 0; i < table->layers[1].count; i++) {
@@ -128,6 +131,78 @@ Test(heat_store, a_file_that_is_something_else_is_set_aside)
     cr_assert_gt(heat_total(1, HEAT_METRIC_OPS), 4000, "it goes on");
 }
 
+static bool is_set_aside(const char *as)
+{
+    char path[300];
+    struct stat there;
+    (void)snprintf(path, sizeof path, "%s/heat/%s-1.mdb", folder, as);
+    return stat(path, &there) == 0;
+}
+
+/* Tables have the same numbers in every cluster: its tables were shown with the load of those of another one. */
+Test(heat_store, what_another_cluster_had_to_do_is_set_aside)
+{
+    const struct console_owner another = {2, ""};
+    load_some();
+    save_all();
+    owner = &another;
+    restart();
+    cr_assert_null(heat_map_table(&heat_map, 1));
+    cr_assert(is_set_aside("other") && !is_set_aside("damaged"));
+    load_some();
+    save_all();
+    restart();
+    cr_assert_gt(heat_total(1, HEAT_METRIC_OPS), 4000, "it goes on");
+}
+
+Test(heat_store, one_that_goes_into_etcd_takes_along_what_it_had_to_do)
+{
+    const struct console_owner in_etcd = {1, "/edubba"};
+    const struct console_owner elsewhere = {1, "/edubba2"};
+    load_some();
+    save_all();
+    owner = &in_etcd;
+    restart();
+    cr_assert_not_null(heat_map_table(&heat_map, 1));
+    owner = &elsewhere;
+    restart();
+    cr_assert_null(heat_map_table(&heat_map, 1));
+    cr_assert(is_set_aside("other"));
+    load_some();
+    save_all();
+    owner = &ours;
+    restart();
+    cr_assert_null(heat_map_table(&heat_map, 1), "nor is it what an embedded one had to do");
+}
+
+/* Versions before did not say whose it is. */
+static void forget_owner(void)
+{
+    struct console_file file;
+    struct kv_write *write = NULL;
+    bool found = false;
+    cr_assert(console_file_open(folder, "heat", owner, &file));
+    cr_assert_eq(kv_write_begin(file.kv, &write), STATUS_OK);
+    cr_assert_eq(kv_write_delete(write, bytes_of_text("cluster"), &found), STATUS_OK);
+    cr_assert(found);
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+    console_file_close(&file);
+}
+
+Test(heat_store, a_file_that_does_not_say_whose_it_is_becomes_that_of_who_opens_it)
+{
+    const struct console_owner first = {7, "/edubba"};
+    load_some();
+    save_all();
+    forget_owner();
+    owner = &first;
+    restart();
+    cr_assert_not_null(heat_map_table(&heat_map, 1));
+    owner = &ours;
+    restart();
+    cr_assert_null(heat_map_table(&heat_map, 1));
+}
+
 static size_t columns_in_file(void)
 {
     struct console_file file;
@@ -137,7 +212,7 @@ static size_t columns_in_file(void)
     struct bytes value;
     bool found = false;
     size_t count = 0;
-    cr_assert(console_file_open(folder, "heat", &file));
+    cr_assert(console_file_open(folder, "heat", &ours, &file));
     cr_assert_eq(kv_read_begin(file.kv, &read), STATUS_OK);
     cr_assert_eq(kv_cursor_open_read(read, &cursor), STATUS_OK);
     cr_assert_eq(kv_cursor_move(cursor, KV_SEEK, bytes_of("", 1), &key, &value, &found), STATUS_OK);
@@ -147,7 +222,7 @@ static size_t columns_in_file(void)
     kv_cursor_close(cursor);
     kv_read_end(read);
     console_file_close(&file);
-    return count - 1; /* the format */
+    return count - 2; /* the format, and whose it is */
 }
 
 /* A clock that was wrong when they were made, and was set right before the next start: what is new would lie before
@@ -218,9 +293,9 @@ Test(heat_store, a_column_that_is_damaged_is_left_out)
 
 Test(heat_store, a_folder_that_another_has_is_left_alone)
 {
-    struct heat_store *first = heat_store_open(folder);
+    struct heat_store *first = heat_store_open(folder, &ours);
     cr_assert_not_null(first);
-    cr_assert_null(heat_store_open(folder));
-    cr_assert_null(heat_store_open("/proc/nowhere"));
+    cr_assert_null(heat_store_open(folder, &ours));
+    cr_assert_null(heat_store_open("/proc/nowhere", &ours));
     heat_store_close(first);
 }

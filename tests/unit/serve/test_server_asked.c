@@ -127,3 +127,35 @@ Test(server_asked, schemas_are_told_and_what_only_a_master_does_names_it)
     client_stop(client);
     fixture_deinit(&fixture);
 }
+
+/* A copy that ends. */
+static char *status_of(struct client *client, const char *request)
+{
+    struct buffer body = BUFFER_INIT;
+    struct bytes answer;
+    buffer_append_bytes(&body, bytes_of_text(request));
+    struct response_head head = ask(client, METHOD_STATUS, &body, &answer);
+    cr_assert_eq(head.status, STATUS_OK);
+    buffer_deinit(&body);
+    char *text = strndup((const char *)answer.data + 3,
+                         answer.size_bytes - 3); /* behind its length */
+    cr_assert_not_null(text);
+    return text;
+}
+
+Test(server_asked, the_status_is_told_with_tablets_or_without)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    char *all = status_of(client, "");
+    char *brief = status_of(client, "\x91\xc3");
+    cr_assert_not_null(strstr(all, "\"tablets\":["), "%s", all);
+    cr_assert_not_null(strstr(all, "\"tablets_held\":0"), "%s", all);
+    cr_assert_null(strstr(brief, "\"tablets\":["), "%s", brief);
+    cr_assert_not_null(strstr(brief, "\"tablets_held\":0"), "%s", brief);
+    cr_assert_str_eq(brief + strlen(brief) - 2, "]}");
+    free(all);
+    free(brief);
+    client_stop(client);
+    fixture_deinit(&fixture);
+}

@@ -1,7 +1,10 @@
 #include <criterion/criterion.h>
 
+#include <pthread.h>
+
 #include "common/base/memory.h"
 #include "common/base/prng.h"
+#include "common/io/clock.h"
 #include "tabletserver/storage/rows/delete_cover.h"
 
 static struct entry column_delete(const char *qualifier,
@@ -55,21 +58,22 @@ Test(delete_cover, rows_families_and_columns_cover_what_is_theirs)
 /* Against the list of all deletes. */
 Test(delete_cover, random_ranges_of_a_column)
 {
-    for (uint64_t seed = 1; seed <= 500; seed++) {
+    for (uint64_t seed = 1; seed <= 4000; seed++) {
         struct prng prng = prng_of_seed(seed);
         struct delete_cover cover;
         struct entry deletes[24];
         size_t count = prng_below(&prng, 24);
-        int64_t start = 40;
+        int64_t start = 100;
+        uint64_t step = seed % 2 == 0 ? 3 : 11; /* most overlap, or there are gaps */
         delete_cover_init(&cover);
         for (size_t i = 0; i < count; i++) {
-            start -= (int64_t)prng_below(&prng, 3);
+            start -= (int64_t)prng_below(&prng, step);
             bool for_ever = prng_chance(&prng, 6);
             int64_t end = for_ever ? INT64_MAX : start + (int64_t)prng_below(&prng, 20);
             deletes[i] = column_delete("q", start, end, 1 + prng_below(&prng, 12));
             cr_assert_eq(delete_cover_add(&cover, &deletes[i]), STATUS_OK);
         }
-        for (int64_t t = -20; t < 70; t++) {
+        for (int64_t t = -180; t < 130; t++) {
             uint64_t expected = 0;
             for (size_t i = 0; i < count; i++) {
                 bool covers = deletes[i].start_us <= t && t < deletes[i].end_us;
@@ -80,6 +84,35 @@ Test(delete_cover, random_ranges_of_a_column)
         }
         delete_cover_deinit(&cover);
     }
+}
+
+/* Dropping the last day, or all from then on, each second: every delete reaches over all that are younger.  To hold each
+ * against all of them took 3 s, each time that the row was read. */
+static int64_t add_many_ns(int64_t length_us)
+{
+    const int64_t deletes = 10000;
+    struct delete_cover cover;
+    delete_cover_init(&cover);
+    int64_t begun_ns = clock_thread_cpu_ns(pthread_self());
+    for (int64_t start = deletes; start > 0; start--) {
+        int64_t end = length_us == INT64_MAX ? INT64_MAX : start + length_us;
+        struct entry column = column_delete("q", start, end, (uint64_t)start);
+        cr_assert_eq(delete_cover_add(&cover, &column), STATUS_OK);
+    }
+    int64_t ns = clock_thread_cpu_ns(pthread_self()) - begun_ns;
+    cr_assert_eq(cover.segments.count, (size_t)deletes);
+    cr_assert_eq(at(&cover, 1, "q", 5), 5);
+    delete_cover_deinit(&cover);
+    return ns;
+}
+
+Test(delete_cover, many_that_reach_over_each_other_do_not_make_a_row_slow)
+{
+    int64_t beside_ns = add_many_ns(1);
+    int64_t for_ever_ns = add_many_ns(INT64_MAX);
+    int64_t last_day_ns = add_many_ns(86400);
+    cr_assert_lt(for_ever_ns, 100 * beside_ns, "%ld us", (long)(for_ever_ns / 1000));
+    cr_assert_lt(last_day_ns, 100 * beside_ns, "%ld us", (long)(last_day_ns / 1000));
 }
 
 Test(delete_cover, what_is_covered_anyway_takes_no_memory)

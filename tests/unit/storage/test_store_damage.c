@@ -352,6 +352,109 @@ Test(store_damage, a_tablet_that_it_holds_up_is_not_split)
     FIXTURE_PUMP_UNTIL(&fixture, fixture.split_count == 1);
 }
 
+static struct store_statistics numbers_now(void)
+{
+    struct store_statistics numbers;
+    store_statistics(fixture.store, &numbers);
+    return numbers;
+}
+
+/* Written to a row that is damaged, and split before its flush has met that: tablets 2, below "m", and 3. */
+static void hold_up_and_split(struct store_tablet *tablet)
+{
+    const struct record_split split = {
+        .key = bytes_of_text("m"), .left_tablet = 2, .right_tablet = 3};
+    uint64_t sequence = 0;
+    put(tablet, "a");
+    put(tablet, "z");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    put(tablet, "a");
+    cr_assert_eq(store_append_split(tablet, &split, store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.split_count == 1);
+}
+
+static bool is_stuck(uint64_t tablet)
+{
+    return atomic_load(&store_tablet_find(fixture.store, tablet)->flush_stuck);
+}
+
+/* It comes to one of the two, which wait for what they came of: no delete ended it. */
+Test(store_damage, a_delete_frees_a_flush_whose_tablet_was_split_since)
+{
+    struct change change = fixture_put(1, "c", 5, "v");
+    uint64_t sequence = 0;
+    hold_up_and_split(fixture_create(&fixture, 1, "", ""));
+    FIXTURE_PUMP_UNTIL(&fixture, is_stuck(2) && is_stuck(3));
+    cr_assert_eq(numbers_now().tablets_held, 3);
+    struct store_tablet *left = store_tablet_find(fixture.store, 2);
+    put(left, "b");
+    store_flush_all(fixture.store);
+    cr_assert_eq(fixture_append(left, "d", &change, 1, NULL, &sequence), STATUS_CORRUPT,
+                 "what waits stays in memory that all share");
+    delete_row(store_tablet_find(fixture.store, 3), "z");
+    delete_row(left, "a");
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+    cr_assert_eq(numbers_now().tablets_held, 0);
+    put(left, "d");
+    fixture_flush(&fixture);
+    FIXTURE_EXPECT(left, "b/1:c@5=v\nd/1:c@5=v\n");
+    FIXTURE_EXPECT(store_tablet_find(fixture.store, 3), "");
+    reopen(fixture.settings.memory_limit_bytes, fixture.settings.memtable_limit_bytes);
+    FIXTURE_EXPECT(store_tablet_find(fixture.store, 2), "b/1:c@5=v\nd/1:c@5=v\n");
+}
+
+Test(store_damage, a_range_dropped_from_a_half_frees_the_flush_of_the_whole)
+{
+    struct record_drop_range drop = {.range = {bytes_of_text("a"), bytes_of_text("b")}};
+    uint64_t sequence = 0;
+    hold_up_and_split(fixture_create(&fixture, 1, "", ""));
+    FIXTURE_PUMP_UNTIL(&fixture, is_stuck(2));
+    struct store_tablet *left = store_tablet_find(fixture.store, 2);
+    cr_assert_eq(store_append_drop_range(left, &drop, store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, store_tablet_committed(left) >= sequence && is_all_flushed());
+    FIXTURE_EXPECT(left, "");
+    FIXTURE_EXPECT(store_tablet_find(fixture.store, 3), "z/1:c@5=v\n");
+}
+
+/* Begun before the split, or before the delete. */
+static void nothing_goes_while(struct store_read *read, struct store_tablet *left)
+{
+    delete_row(left, "a");
+    for (int i = 0; i < 60; i++) { /* thrice what a flush that has failed waits */
+        usleep(10000);
+        store_poll(fixture.store);
+        cr_assert_not(is_all_flushed());
+    }
+    store_read_end(read);
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+}
+
+Test(store_damage, no_read_of_a_tablet_misses_a_row_that_is_deleted_after_its_split)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct store_read *read = NULL;
+    cr_assert_eq(store_read_begin(tablet, &fixture_table, STORE_READ_COMMITTED, 0, &read),
+                 STATUS_OK);
+    hold_up_and_split(tablet);
+    FIXTURE_PUMP_UNTIL(&fixture, is_stuck(2));
+    nothing_goes_while(read, store_tablet_find(fixture.store, 2));
+}
+
+Test(store_damage, no_read_of_a_half_misses_a_row_that_is_deleted_only_after_it)
+{
+    struct store_read *read = NULL;
+    hold_up_and_split(fixture_create(&fixture, 1, "", ""));
+    FIXTURE_PUMP_UNTIL(&fixture, is_stuck(2));
+    struct store_tablet *left = store_tablet_find(fixture.store, 2);
+    cr_assert_eq(store_read_begin(left, &fixture_table, STORE_READ_COMMITTED, 0, &read), STATUS_OK);
+    nothing_goes_while(read, left);
+}
+
 /* Of what is frozen for want of memory a quarter of the limit is on its way out: what is not does not count. */
 Test(store_damage, what_waits_for_it_leaves_other_tablets_their_memory)
 {
@@ -372,13 +475,6 @@ Test(store_damage, what_waits_for_it_leaves_other_tablets_their_memory)
         put_cells(good, row, WIDE_CELLS);
     }
     cr_assert_gt(records_of(good, BASE_SPACE_DATA), 0);
-}
-
-static struct store_statistics numbers_now(void)
-{
-    struct store_statistics numbers;
-    store_statistics(fixture.store, &numbers);
-    return numbers;
 }
 
 /* All that comes to the store is kept in its log meanwhile, other tablets' too: who operates it can be told before the disk
