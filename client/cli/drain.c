@@ -15,16 +15,20 @@
 
 int run_merge(struct session *session)
 {
-    struct edubba_client *client = session_client(session);
+    struct edubba_bytes row;
     struct edubba_error error;
     if (session->argument_count == 3 && strcmp(session->arguments[2], "--undo") != 0) {
         return session_misuse(session, "merge takes TABLE, ROW and --undo, not '%s'",
                               session->arguments[2]);
     }
+    int exit_code = session_row(session, &row);
+    if (exit_code >= 0) {
+        return exit_code;
+    }
+    struct edubba_client *client = session_client(session);
     if (client == NULL) {
         return EXIT_CODE_FAILED;
     }
-    const struct edubba_bytes row = EDUBBA_TEXT(session->arguments[1]);
     enum edubba_code code = session->argument_count == 3
                                 ? edubba_withdraw_merge(client, session->arguments[0], row, &error)
                                 : edubba_merge_tablets(client, session->arguments[0], row, &error);
