@@ -137,13 +137,14 @@ static void note_sick(struct overview *overview, const struct edubba_server *ser
     struct alarm *alarm = add_alarm(overview, full ? "store_full" : "store_failed");
     if (alarm != NULL) {
         say(alarm->message, "a store of the tablet server at %s %s", server->address,
-            full ? "is full: it takes no writes" : "has failed: it serves nothing");
+            full ? "is full: it takes no writes" : "has failed: nothing that is in it is served");
         say(alarm->action,
             full
                 ? "Make room on its disk or delete rows (it need not be restarted, unless the file system was "
                   "made larger), or add a server and: ebt drain %" PRIu64 "."
-                : "/status of its HTTP address tells what it met.  Replace the disk, "
-                  "or take the server away: ebt drain %" PRIu64 ".",
+                : "/status of its HTTP address tells what it met.  Mend the disk, or mount a new one with an "
+                  "empty folder in its place, and restart the server; or take the server away: ebt drain "
+                  "%" PRIu64 ".",
             server->number);
     }
 }
