@@ -33,13 +33,17 @@ int run_samplerowkeys(struct session *session)
 
 int run_split(struct session *session)
 {
-    struct edubba_client *client = session_client(session);
+    struct edubba_bytes row;
     struct edubba_error error;
+    int code = session_row(session, &row);
+    if (code >= 0) {
+        return code;
+    }
+    struct edubba_client *client = session_client(session);
     if (client == NULL) {
         return EXIT_CODE_FAILED;
     }
-    return edubba_split_tablet(client, session->arguments[0], EDUBBA_TEXT(session->arguments[1]),
-                               &error) == EDUBBA_OK
+    return edubba_split_tablet(client, session->arguments[0], row, &error) == EDUBBA_OK
                ? session_done(session)
                : session_fail(session, &error);
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "client/cli/escapes.h"
 #include "client/cli/waiting.h"
 
 #define NAME_BYTES_MAX 32
@@ -62,7 +63,8 @@ const struct command COMMANDS[] = {
      3, -1, run_addtocell},
     {"lookup", "TABLE ROW [columns=FAMILY:COLUMN,...] [cells-per-column=N] [keys-only=true]",
      "Read one row",
-     "columns names columns as they are (FAMILY:COLUMN), or whole families (FAMILY:).\n"
+     "columns names columns as they are (FAMILY:COLUMN; COLUMN: of whatever family), or whole families\n"
+     "(FAMILY:).\n"
      "  ebt lookup METRIC 'server1#1426535612045' columns=METRIC:CPU/CPU1_USR cells-per-column=1",
      2, -1, run_lookup},
     {"read",
@@ -70,7 +72,7 @@ const struct command COMMANDS[] = {
      "     [cells-per-column=N] [reversed=true] [keys-only=true]",
      "Read rows in key order",
      "start is included, end is not.  regex is matched against whole row keys (RE2 syntax).  columns names\n"
-     "columns as they are (FAMILY:COLUMN), or whole families (FAMILY:).\n"
+     "columns as they are (FAMILY:COLUMN; COLUMN: of whatever family), or whole families (FAMILY:).\n"
      "  ebt read METRIC prefix=server1# reversed=true count=10",
      1, -1, run_read},
     {"count", "TABLE [prefix=KEY]", "Count rows", "", 1, 2, run_count},
@@ -286,6 +288,23 @@ struct edubba_client *session_client(struct session *session)
         }
     }
     return session->client;
+}
+
+int session_key(const struct session *session, char *word, struct edubba_bytes *ret_key)
+{
+    size_t size = strlen(word);
+    if (session->escaped && !escapes_take(word, &size)) {
+        return session_misuse(session,
+                              "in a key a backslash is written \\\\, and a byte \\xNN, with "
+                              "--escaped");
+    }
+    *ret_key = edubba_bytes_of(word, size);
+    return -1;
+}
+
+int session_row(const struct session *session, struct edubba_bytes *ret_row)
+{
+    return session_key(session, session->arguments[1], ret_row);
 }
 
 struct edubba_table *session_table(struct session *session, const char *name)

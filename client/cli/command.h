@@ -22,6 +22,7 @@ struct session {
     bool timeout_given; /* then it is waited for a master that does not listen, too */
     bool only_looks;    /* session_only_looks() was called */
     bool json;
+    bool escaped;     /* keys are written as ebt prints them in quotes */
     bool json_errors; /* --json stands somewhere, though perhaps behind what is wrong */
     FILE *out;
     const struct command *command;
@@ -58,6 +59,13 @@ struct edubba_client *session_client(struct session *session);
 
 /* The table; NULL after saying why not. */
 struct edubba_table *session_table(struct session *session, const char *name);
+
+/* A row's key, or the bound of some, as it stands on the command line, which is cut in place.  The exit code,
+ * or -1 to go on. */
+int session_key(const struct session *session, char *word, struct edubba_bytes *ret_key);
+
+/* The same of ROW, behind TABLE. */
+int session_row(const struct session *session, struct edubba_bytes *ret_row);
 
 /*
  * What went wrong, on stderr (complaint.c); gives the exit code for it.  With --json one object:

@@ -15,16 +15,20 @@
 
 int run_merge(struct session *session)
 {
-    struct edubba_client *client = session_client(session);
+    struct edubba_bytes row;
     struct edubba_error error;
     if (session->argument_count == 3 && strcmp(session->arguments[2], "--undo") != 0) {
         return session_misuse(session, "merge takes TABLE, ROW and --undo, not '%s'",
                               session->arguments[2]);
     }
+    int exit_code = session_row(session, &row);
+    if (exit_code >= 0) {
+        return exit_code;
+    }
+    struct edubba_client *client = session_client(session);
     if (client == NULL) {
         return EXIT_CODE_FAILED;
     }
-    const struct edubba_bytes row = EDUBBA_TEXT(session->arguments[1]);
     enum edubba_code code = session->argument_count == 3
                                 ? edubba_withdraw_merge(client, session->arguments[0], row, &error)
                                 : edubba_merge_tablets(client, session->arguments[0], row, &error);
@@ -58,9 +62,11 @@ static uint32_t moving_of(const struct edubba_drain_progress *progress)
     return any ? progress->replica_count - progress->waiting_count : 0;
 }
 
+/* Why replicas stay, and what to do, is told where it is not as when it was shown last. */
 static void print_progress(const struct session *session,
                            uint64_t server,
-                           const struct edubba_drain_progress *progress)
+                           const struct edubba_drain_progress *progress,
+                           const struct edubba_drain_progress *shown)
 {
     if (session->json) {
         fprintf(session->out,
@@ -79,7 +85,8 @@ static void print_progress(const struct session *session,
                 "%u replicas are left on server %" PRIu64 ", %u of them on their way to others\n",
                 progress->replica_count, server, moving_of(progress));
     }
-    if (!session->json && progress->stuck_count > 0) {
+    if (!session->json && progress->stuck_count > 0 &&
+        progress->stuck_count != shown->stuck_count) {
         fprintf(session->out, "%u cannot go: " STUCK_WHY ".\n" STUCK_ACTION "\n",
                 progress->stuck_count, server);
     }
@@ -129,7 +136,7 @@ static int wait_drained(const struct session *session, uint64_t server)
             return session_fail(session, &error);
         }
         if (code == EDUBBA_OK && !is_same(&progress, &shown)) {
-            print_progress(session, server, &progress);
+            print_progress(session, server, &progress, &shown);
             shown = progress;
         }
         if (code == EDUBBA_OK && progress.replica_count + progress.waiting_count == 0) {
@@ -144,6 +151,7 @@ static int wait_drained(const struct session *session, uint64_t server)
 
 int run_drain(struct session *session)
 {
+    const struct edubba_drain_progress none = {0};
     struct edubba_drain_progress progress;
     struct edubba_error error;
     bool undo = false;
@@ -170,6 +178,6 @@ int run_drain(struct session *session)
     if (edubba_drain_server(client, server, !undo, &progress, &error) != EDUBBA_OK) {
         return session_fail(session, &error);
     }
-    print_progress(session, server, &progress);
+    print_progress(session, server, &progress, &none);
     return EXIT_CODE_OK;
 }

@@ -16,7 +16,7 @@ _ebt() {
     if ((index >= COMP_CWORD)); then
         words=
         [[ $previous == --masters || $previous == --timeout || $previous == -o ]] ||
-            words="$(ebt help --commands 2>/dev/null) --masters --timeout --json -o --version --help"
+            words="$(ebt help --commands 2>/dev/null) --masters --timeout --json --escaped -o --version --help"
     elif [[ $command == help ]]; then
         words=$(ebt help --commands 2>/dev/null)
     elif [[ $command == debug ]]; then

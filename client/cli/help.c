@@ -6,7 +6,7 @@
 static const char OVERVIEW[] =
     "ebt -- read and change an Edubba cluster\n"
     "\n"
-    "usage: ebt [--masters ADDRESSES] [--timeout SECONDS] [--json] [-o FILE] COMMAND ...\n"
+    "usage: ebt [--masters ADDRESSES] [--timeout SECONDS] [--json] [--escaped] [-o FILE] COMMAND ...\n"
     "\n";
 
 static const char OPTIONS[] =
@@ -22,6 +22,8 @@ static const char OPTIONS[] =
     "  --json                print JSON, one object a line; errors too, on stderr:\n"
     "                        {\"code\":\"NOT_FOUND\",\"message\":\"...\",\"hint\":\"...\"}, hint where there is\n"
     "                        one; code USAGE: the command line, FILE: a file here, others: the servers'\n"
+    "  --escaped             keys (ROW, KEY) are given as ebt prints them in quotes: \\xNN is a byte, and a\n"
+    "                        backslash \\\\; for bytes that a command line cannot hold: 'a\\x00b'\n"
     "  -o FILE               print to FILE\n"
     "  --version\n"
     "\n"
@@ -88,7 +90,7 @@ static void print_man_page(FILE *out)
     fputs(".TH EBT 1 \"2026-11-21\" \"Edubba " EDUBBA_VERSION "\" \"User Commands\"\n"
           ".SH NAME\nebt \\- read and change an Edubba cluster\n"
           ".SH SYNOPSIS\n.B ebt\n[\\fB\\-\\-masters\\fR ADDRESSES] [\\fB\\-\\-timeout\\fR SECONDS] "
-          "[\\fB\\-\\-json\\fR] [\\fB\\-o\\fR FILE] COMMAND ...\n"
+          "[\\fB\\-\\-json\\fR] [\\fB\\-\\-escaped\\fR] [\\fB\\-o\\fR FILE] COMMAND ...\n"
           ".SH COMMANDS\n",
           out);
     for (size_t i = 0; i < COMMAND_COUNT; i++) {

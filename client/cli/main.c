@@ -60,6 +60,8 @@ static int parse_options(struct session *session,
         const char *value = NULL;
         if (strcmp(arguments[i], "--json") == 0 || strcmp(arguments[i], "-json") == 0) {
             session->json = true;
+        } else if (strcmp(arguments[i], "--escaped") == 0) {
+            session->escaped = true;
         } else if (strcmp(arguments[i], "--version") == 0) {
             ret_options->instead = run_version;
         } else if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) {

@@ -152,13 +152,14 @@ static void note_sick(struct overview *overview, const struct edubba_server *ser
     struct alarm *alarm = add_alarm(overview, full ? "store_full" : "store_failed");
     if (alarm != NULL) {
         say(alarm->message, "a store of the tablet server at %s %s", server->address,
-            full ? "is full: it takes no writes" : "has failed: it serves nothing");
+            full ? "is full: it takes no writes" : "has failed: nothing that is in it is served");
         say(alarm->action,
             full
                 ? "Make room on its disk or delete rows (it need not be restarted, unless the file system was "
                   "made larger), or add a server and: ebt drain %" PRIu64 "."
-                : "/status of its HTTP address tells what it met.  Replace the disk, "
-                  "or take the server away: ebt drain %" PRIu64 ".",
+                : "/status of its HTTP address tells what it met.  Mend the disk, or mount a new one with an "
+                  "empty folder in its place, and restart the server; or take the server away: ebt drain "
+                  "%" PRIu64 ".",
             server->number);
     }
 }
@@ -294,23 +295,55 @@ static void note_unavailable(struct overview *overview,
     }
 }
 
+/* Of this table's number of copies; with its alarm, which is new where no other table has asked for so many.  NULL
+ * without memory. */
+static struct short_of_servers *find_short(struct overview *overview,
+                                           const struct edubba_schema *schema)
+{
+    size_t i = 0;
+    while (i < overview->short_count && overview->shorts[i].copies != schema->replicas) {
+        i++;
+    }
+    if (i == overview->short_count && i < COPIES_MAX &&
+        add_alarm(overview, "too_few_servers") != NULL) {
+        struct short_of_servers *made = &overview->shorts[overview->short_count++];
+        *made = (struct short_of_servers){.copies = schema->replicas,
+                                          .alarm = overview->alarm_count - 1};
+        (void)snprintf(made->table, sizeof made->table, "%s", schema->name);
+    }
+    return i < overview->short_count ? &overview->shorts[i] : NULL;
+}
+
+static void note_too_few(struct overview *overview,
+                         const struct edubba_schema *schema,
+                         const struct lacks *lacks)
+{
+    struct short_of_servers *of = find_short(overview, schema);
+    if (of == NULL) {
+        return;
+    }
+    struct alarm *alarm = &overview->alarms[of->alarm];
+    of->tablets += lacks->copies;
+    of->tables += 1;
+    char others[64] = "";
+    if (of->tables > 1) {
+        (void)snprintf(others, sizeof others, " and %zu other table%s", of->tables - 1,
+                       of->tables == 2 ? "" : "s");
+    }
+    say(alarm->message, "%zu tablets of %s%s lack copies, and for %u copies there are %zu servers",
+        of->tablets, of->table, others, of->copies, overview->servers_usable);
+    say(alarm->action, "Start or add servers, or ask for fewer: ebt setreplication %s replicas=N.",
+        of->tables > 1 ? "TABLE" : of->table);
+}
+
 static void note_risks(struct overview *overview,
                        const struct edubba_schema *schema,
                        const struct lacks *lacks)
 {
-    struct alarm *alarm = NULL;
     if (lacks->copies > 0 && overview->servers_usable < schema->replicas) {
-        alarm = add_alarm(overview, "too_few_servers");
+        note_too_few(overview, schema, lacks);
     }
-    if (alarm != NULL) {
-        say(alarm->message,
-            "%zu tablets of %s lack copies, and for %u copies there are %zu servers", lacks->copies,
-            schema->name, schema->replicas, overview->servers_usable);
-        say(alarm->action,
-            "Start or add servers, or ask for fewer: ebt setreplication %s replicas=N.",
-            schema->name);
-    }
-    alarm = is_brittle(schema) ? add_alarm(overview, "writes_need_all_copies") : NULL;
+    struct alarm *alarm = is_brittle(schema) ? add_alarm(overview, "writes_need_all_copies") : NULL;
     if (alarm != NULL) {
         say(alarm->message,
             "writes to %s need all of its %u copies: with one server away they wait", schema->name,

@@ -6,7 +6,8 @@
  * An alarm is what does not go away by itself: it says what is wrong, and what to do.  What the cluster
  * mends alone (copies that are being made on servers that are there) is a number, and no alarm.
  *
- * Of each master, server and table there are a few alarms at most, however many tablets it has.
+ * Of each master, server and table there are a few alarms at most, however many tablets it has; what one server
+ * that is gone does to all tables is one.
  */
 #ifndef CLIENT_CLI_OVERVIEW_H
 #define CLIENT_CLI_OVERVIEW_H
@@ -29,11 +30,23 @@
 #define ALARM_CODE_BYTES 40
 #define ALARM_TEXT_BYTES 600
 #define ZONES_MAX        16 /* told; if there are more, some are not */
+#define COPIES_MAX       16 /* numbers of copies that tables ask for: 1 to 6 as things are */
+#define TABLE_BYTES_MAX  300
 
 struct alarm {
     char code[ALARM_CODE_BYTES]; /* "server_gone" */
     char message[ALARM_TEXT_BYTES];
     char action[ALARM_TEXT_BYTES];
+};
+
+/* Tables that ask for so many copies, and for which there are not servers enough: where one server of three is
+ * gone these are all tables, so together they are one alarm. */
+struct short_of_servers {
+    uint32_t copies;
+    size_t tablets;
+    size_t tables;
+    char table[TABLE_BYTES_MAX]; /* the first of them */
+    size_t alarm;                /* its place */
 };
 
 struct overview {
@@ -59,6 +72,9 @@ struct overview {
     size_t tablets;
     size_t served;
     size_t lacking; /* copies that count are fewer than the table wants */
+
+    struct short_of_servers shorts[COPIES_MAX];
+    size_t short_count;
 
     struct alarm *alarms;
     size_t alarm_count;

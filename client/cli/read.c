@@ -9,9 +9,9 @@
 
 /* What lookup and read have been asked for. */
 struct wanted {
-    const char *start;
-    const char *end;
-    const char *prefix;
+    struct edubba_bytes start; /* of these three: no data = not given */
+    struct edubba_bytes end;
+    struct edubba_bytes prefix;
     const char *regex;
     char *columns;
     int64_t count;
@@ -41,11 +41,11 @@ static bool take_word(struct wanted *wanted, char *word, bool whole_table)
         return false;
     }
     if ((value = word_value(word, "start")) != NULL) {
-        wanted->start = value;
+        wanted->start = EDUBBA_TEXT(value);
     } else if ((value = word_value(word, "end")) != NULL) {
-        wanted->end = value;
+        wanted->end = EDUBBA_TEXT(value);
     } else if ((value = word_value(word, "prefix")) != NULL) {
-        wanted->prefix = value;
+        wanted->prefix = EDUBBA_TEXT(value);
     } else if ((value = word_value(word, "regex")) != NULL) {
         wanted->regex = value;
     } else if ((value = word_value(word, "count")) != NULL) {
@@ -56,6 +56,19 @@ static bool take_word(struct wanted *wanted, char *word, bool whole_table)
         return false;
     }
     return true;
+}
+
+/* The bounds, which stand as they were given so far.  Returns the exit code, or -1 to go on. */
+static int take_keys(const struct session *session, struct wanted *wanted)
+{
+    struct edubba_bytes *const keys[] = {&wanted->start, &wanted->end, &wanted->prefix};
+    int code = -1;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && code < 0; i++) {
+        if (keys[i]->data != NULL) {
+            code = session_key(session, (char *)(uintptr_t)keys[i]->data, keys[i]);
+        }
+    }
+    return code;
 }
 
 /* Returns the exit code, or -1 to go on. */
@@ -80,10 +93,10 @@ static int take_words(struct session *session, int first, bool whole_table, stru
         }
         return session_misuse(session, "%s does not know '%s'", session->command->name, word);
     }
-    if (wanted->prefix != NULL && (wanted->start != NULL || wanted->end != NULL)) {
+    if (wanted->prefix.data != NULL && (wanted->start.data != NULL || wanted->end.data != NULL)) {
         return session_misuse(session, "prefix does not go with start or end");
     }
-    return -1;
+    return take_keys(session, wanted);
 }
 
 /* The filter of what is wanted; NULL for everything (or, with *ret_good false, for bad columns). */
@@ -124,11 +137,13 @@ static struct edubba_schema *schema_of(struct session *session)
 int run_lookup(struct session *session)
 {
     struct wanted wanted = {0};
+    struct edubba_bytes key;
     struct edubba_row *row = NULL;
     struct edubba_error error;
     bool good = true;
 
     int code = take_words(session, 2, false, &wanted);
+    code = code < 0 ? session_row(session, &key) : code;
     if (code >= 0) {
         return code;
     }
@@ -142,8 +157,7 @@ int run_lookup(struct session *session)
         edubba_filter_free(filter);
         return EXIT_CODE_FAILED;
     }
-    if (edubba_read_row(table, EDUBBA_TEXT(session->arguments[1]), filter, &row, &error) ==
-        EDUBBA_OK) {
+    if (edubba_read_row(table, key, filter, &row, &error) == EDUBBA_OK) {
         struct edubba_schema *schema = schema_of(session);
         if (row != NULL) {
             print_row(session->out, row, schema, session->json, wanted.keys_only);
@@ -162,13 +176,14 @@ int run_lookup(struct session *session)
 /* --- scans -------------------------------------------------------------------------------------- */
 
 /* The least key above all that begin with prefix; empty when there is none. */
-static struct edubba_bytes end_of_prefix(const char *prefix, unsigned char end[PREFIX_BYTES_MAX])
+static struct edubba_bytes end_of_prefix(struct edubba_bytes prefix,
+                                         unsigned char end[PREFIX_BYTES_MAX])
 {
-    size_t size = strlen(prefix);
+    size_t size = prefix.size;
     if (size > PREFIX_BYTES_MAX) {
         return EDUBBA_NOTHING;
     }
-    memcpy(end, prefix, size);
+    memcpy(end, prefix.data, size);
     while (size > 0 && end[size - 1] == 0xff) {
         size -= 1;
     }
@@ -189,15 +204,15 @@ static struct edubba_scan *open_scan(struct session *session,
     struct edubba_scan *scan = NULL;
     struct edubba_error error;
 
-    if (wanted->prefix != NULL && wanted->prefix[0] != '\0') {
-        bounds.start = EDUBBA_TEXT(wanted->prefix);
+    if (wanted->prefix.size > 0) {
+        bounds.start = wanted->prefix;
         bounds.end = end_of_prefix(wanted->prefix, prefix_end);
     }
-    if (wanted->start != NULL) {
-        bounds.start = EDUBBA_TEXT(wanted->start);
+    if (wanted->start.data != NULL) {
+        bounds.start = wanted->start;
     }
-    if (wanted->end != NULL) {
-        bounds.end = EDUBBA_TEXT(wanted->end);
+    if (wanted->end.data != NULL) {
+        bounds.end = wanted->end;
     }
     options.rows_limit = (uint64_t)wanted->count;
     options.reversed = wanted->reversed;
@@ -273,10 +288,12 @@ int run_count(struct session *session)
 {
     struct wanted wanted = {.keys_only = true};
     if (session->argument_count == 2) {
-        wanted.prefix = word_value(session->arguments[1], "prefix");
-        if (wanted.prefix == NULL) {
+        const char *prefix = word_value(session->arguments[1], "prefix");
+        if (prefix == NULL) {
             return session_misuse(session, "'%s' is not prefix=KEY", session->arguments[1]);
         }
+        wanted.prefix = EDUBBA_TEXT(prefix);
     }
-    return scan_table(session, &wanted, false);
+    int code = take_keys(session, &wanted);
+    return code >= 0 ? code : scan_table(session, &wanted, false);
 }

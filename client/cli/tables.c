@@ -64,7 +64,11 @@ int run_createtable(struct session *session)
                     families_free(&families);
                     return session_misuse(session, "more than %d splits", SPLITS_MAX);
                 }
-                splits[split_count++] = EDUBBA_TEXT(key);
+                code = session_key(session, key, &splits[split_count++]);
+                if (code >= 0) {
+                    families_free(&families);
+                    return code;
+                }
             }
         } else if (word_value(word, "pinned") != NULL) {
             if (!word_bool(word_value(word, "pinned"), &schema.pinned)) {

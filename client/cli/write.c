@@ -39,13 +39,18 @@ static bool add_set(struct mutations *mutations, char *word)
 
 static int write_row(struct session *session, const struct mutations *mutations)
 {
-    struct edubba_table *table = session_table(session, session->arguments[0]);
+    struct edubba_bytes row;
     struct edubba_error error;
+    int exit_code = session_row(session, &row);
+    if (exit_code >= 0) {
+        return exit_code;
+    }
+    struct edubba_table *table = session_table(session, session->arguments[0]);
     if (table == NULL) {
         return EXIT_CODE_FAILED;
     }
-    enum edubba_code code = edubba_mutate_row(table, EDUBBA_TEXT(session->arguments[1]),
-                                              mutations->items, mutations->count, &error);
+    enum edubba_code code = edubba_mutate_row(table, row, mutations->items, mutations->count,
+                                              &error);
     edubba_table_close(table);
     if (code == EDUBBA_OK) {
         return session_done(session);
@@ -149,21 +154,26 @@ int run_deletecolumn(struct session *session)
 
 int run_deleteallrows(struct session *session)
 {
-    const char *prefix = NULL;
+    struct edubba_bytes prefix = EDUBBA_NOTHING;
     struct edubba_error error;
 
     if (session->argument_count == 2) {
-        prefix = word_value(session->arguments[1], "prefix");
-        if (prefix == NULL || prefix[0] == '\0') {
-            return session_misuse(session, "'%s' is not prefix=KEY", session->arguments[1]);
+        char *word = session->arguments[1];
+        const char *value = word_value(word, "prefix");
+        if (value == NULL || value[0] == '\0') {
+            return session_misuse(session, "'%s' is not prefix=KEY", word);
+        }
+        int exit_code = session_key(session, word + strlen("prefix="), &prefix);
+        if (exit_code >= 0) {
+            return exit_code;
         }
     }
     struct edubba_table *table = session_table(session, session->arguments[0]);
     if (table == NULL) {
         return EXIT_CODE_FAILED;
     }
-    enum edubba_code code = prefix != NULL ? edubba_drop_prefix(table, EDUBBA_TEXT(prefix), &error)
-                                           : edubba_drop_all_rows(table, &error);
+    enum edubba_code code = prefix.size > 0 ? edubba_drop_prefix(table, prefix, &error)
+                                            : edubba_drop_all_rows(table, &error);
     edubba_table_close(table);
     return code == EDUBBA_OK ? session_done(session) : session_fail(session, &error);
 }
@@ -201,6 +211,7 @@ static int parse_branches(struct session *session, struct branches *branches)
 int run_checkandmutate(struct session *session)
 {
     struct branches branches = {0};
+    struct edubba_bytes row = EDUBBA_NOTHING;
     struct edubba_error error;
     bool matched = false;
 
@@ -209,10 +220,10 @@ int run_checkandmutate(struct session *session)
         return EXIT_CODE_FAILED;
     }
     int code = parse_branches(session, &branches);
+    code = code < 0 ? session_row(session, &row) : code;
     struct edubba_table *table = code < 0 ? session_table(session, session->arguments[0]) : NULL;
     if (table != NULL) {
-        if (edubba_check_and_mutate_row(table, EDUBBA_TEXT(session->arguments[1]),
-                                        branches.predicate, branches.if_true.items,
+        if (edubba_check_and_mutate_row(table, row, branches.predicate, branches.if_true.items,
                                         branches.if_true.count, branches.if_false.items,
                                         branches.if_false.count, &matched, &error) == EDUBBA_OK) {
             fprintf(session->out, session->json ? "{\"matched\":%s}\n" : "matched: %s\n",
@@ -236,6 +247,7 @@ int run_readmodifywrite(struct session *session)
     const char *word = session->arguments[4];
     const char *append = word_value(word, "append");
     const char *increment = word_value(word, "increment");
+    struct edubba_bytes key;
     struct edubba_row *row = NULL;
     struct edubba_error error;
 
@@ -247,12 +259,15 @@ int run_readmodifywrite(struct session *session)
     } else {
         return session_misuse(session, "'%s' is neither append=VALUE nor increment=NUMBER", word);
     }
+    int exit_code = session_row(session, &key);
+    if (exit_code >= 0) {
+        return exit_code;
+    }
     struct edubba_table *table = session_table(session, session->arguments[0]);
     if (table == NULL) {
         return EXIT_CODE_FAILED;
     }
-    enum edubba_code code = edubba_read_modify_write_row(table, EDUBBA_TEXT(session->arguments[1]),
-                                                         &rule, 1, &row, &error);
+    enum edubba_code code = edubba_read_modify_write_row(table, key, &rule, 1, &row, &error);
     if (code == EDUBBA_OK && row != NULL) {
         print_row(session->out, row, NULL, session->json, false);
     }

@@ -150,7 +150,7 @@ struct edubba_options {
     void *trouble_context;
 };
 
-/* masters NULL = environment EDUBBA_MASTERS, else tcp://127.0.0.1:7400. */
+/* masters NULL, or empty = environment EDUBBA_MASTERS, else tcp://127.0.0.1:7400. */
 #define EDUBBA_OPTIONS_DEFAULT                                             \
     {                                                                      \
         NULL, NULL, 60000, 16384, UINT64_C(256) << 20, 4, 1, 0, NULL, NULL \
@@ -462,7 +462,7 @@ typedef void (*edubba_rows_completion)(void *context, const struct edubba_rows_r
  * Waits while in_flight_max or in_flight_bytes_max is reached, except in a completion; every entry
  * counts, and a call is let in whole, so what is in flight may exceed them by one call a thread.
  * Errors (nothing is sent then, and the completion is not called): EDUBBA_INVALID_ARGUMENT (too many
- * of them), EDUBBA_RESOURCE_EXHAUSTED (no memory).
+ * of them, no completion), EDUBBA_RESOURCE_EXHAUSTED (no memory).
  */
 enum edubba_code edubba_submit_rows(struct edubba_table *table,
                                     const struct edubba_entry *entries,

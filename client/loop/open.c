@@ -105,7 +105,7 @@ static enum status read_masters(struct edubba_client *client, struct edubba_erro
 static const char *masters_of(const struct edubba_options *options)
 {
     const char *masters = options->masters;
-    if (masters == NULL) {
+    if (masters == NULL || masters[0] == '\0') {
         masters = getenv("EDUBBA_MASTERS");
     }
     return masters != NULL && masters[0] != '\0' ? masters : MASTERS_DEFAULT;

@@ -74,6 +74,9 @@ enum edubba_code edubba_submit(struct edubba_table *table,
     struct error trouble = {0};
     struct arena arena;
 
+    if (completion == NULL) {
+        return client_error(error, STATUS_INVALID_ARGUMENT, "no completion to be called");
+    }
     arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
     enum status status = convert(&arena, operation, &converted, &trouble);
     if (status == STATUS_OK) {

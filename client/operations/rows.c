@@ -169,6 +169,9 @@ enum edubba_code edubba_submit_rows(struct edubba_table *table,
                                     struct edubba_error *error)
 {
     struct error trouble = {0};
+    if (completion == NULL) {
+        return client_error(error, STATUS_INVALID_ARGUMENT, "no completion to be called");
+    }
     if (check_counts(entries, entry_count, &trouble) != STATUS_OK) {
         return client_error_of(error, &trouble);
     }

@@ -16,6 +16,10 @@
 #define GROUP_DEPTH_MAX 8
 #define FILE_BYTES_MAX  (1 << 20)
 
+#define SYNTAX                                                                                    \
+    ", here or on the line before: a setting is KEY = VALUE, with texts, sizes and durations in " \
+    "quotes, and GROUP.KEY = VALUE is written GROUP = { KEY = VALUE; };"
+
 /* The value that is being read, for errors and for storing. */
 struct reading {
     struct config_reading *all;
@@ -328,11 +332,13 @@ static void check_required(struct config_reading *reading, const char *path)
     }
 }
 
+/* libconfig says no more of what it cannot read than where it is: "syntax error". */
 static void parse_failed(struct config_reading *reading, const config_t *config, const char *path)
 {
     const char *text = config_error_text(config);
-    config_refuse(reading, NULL, "%s:%d: %s", path, config_error_line(config),
-                  text == NULL ? "no memory" : text);
+    bool is_syntax = text != NULL && strcmp(text, "syntax error") == 0;
+    config_refuse(reading, NULL, "%s:%d: %s%s", path, config_error_line(config),
+                  text == NULL ? "no memory" : text, is_syntax ? SYNTAX : "");
 }
 
 /* A pipe will do, too, so its size is not asked for. */

@@ -46,6 +46,23 @@ static enum status read_size(const struct query *query,
     return status;
 }
 
+static enum status refuse_metric(struct bytes metric, struct error *ret_error)
+{
+    struct buffer names = BUFFER_INIT;
+    char text[BYTES_PRINTABLE_SIZE_MAX];
+
+    for (size_t i = 0; i < HEAT_METRICS; i++) {
+        buffer_append_format(&names, "%s%s", i == 0 ? "" : ", ",
+                             heat_metric_name((enum heat_metric)i));
+    }
+    buffer_append_u8(&names, '\0');
+    enum status status = error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                                   "there is no metric '%s': %s", bytes_printable(metric, text),
+                                   names.failed ? "no memory" : (const char *)names.data);
+    buffer_deinit(&names);
+    return status;
+}
+
 static enum status read_question(const struct query *query,
                                  struct heat_question *question,
                                  struct error *ret_error)
@@ -58,7 +75,7 @@ static enum status read_question(const struct query *query,
     question->metric = HEAT_METRIC_OPS;
     if (status == STATUS_OK && metric.size_bytes > 0 &&
         !heat_metric_of_name(metric, &question->metric)) {
-        status = error_set(ret_error, STATUS_INVALID_ARGUMENT, "there is no such metric");
+        status = refuse_metric(metric, ret_error);
     }
     if (status == STATUS_OK) {
         status = read_window(query, question, ret_error);

@@ -134,10 +134,14 @@ enum status query_key(const struct query *query,
     if (item == NULL) {
         return STATUS_OK;
     }
-    if (!json_key_read(item->value, item->value_bytes, ret_key) ||
-        ret_key->size_bytes > LIMIT_ROW_KEY_BYTES) {
+    if (!json_key_read(item->value, item->value_bytes, ret_key)) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "%s must be a row key: \\xNN for a byte, two backslashes for one", name);
+    }
+    if (ret_key->size_bytes > LIMIT_ROW_KEY_BYTES) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "%s is %zu bytes, a row key at most %d", name, ret_key->size_bytes,
+                         LIMIT_ROW_KEY_BYTES);
     }
     return STATUS_OK;
 }

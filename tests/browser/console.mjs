@@ -175,6 +175,11 @@ for (const colorScheme of ['light', 'dark']) {
     return keys.every((key, i) => i === 0 || inOrder(keys[i - 1]) < inOrder(key));
   });
   check('keys of any bytes are in their order', sorted);
+  const shorter = await page.evaluate(async () => {
+    const { key } = await import('/format.js');
+    return [key('', 'first'), key('a\\\\b\\x00', ''), key('k'.repeat(96), '') === 'k'.repeat(96), key('\\x00'.repeat(4096), '')];
+  });
+  check('of long keys beginning and end are told', JSON.stringify(shorter) === JSON.stringify(['first', 'a\\\\b\\x00', true, `${'\\x00'.repeat(64)}…${'\\x00'.repeat(24)}`]), shorter);
 
   await page.goto(`${base}/#/table/USERS?${window_}`);
   await heatOf(page);
@@ -259,7 +264,8 @@ for (const [name, decided, words] of [
     { kind: 'split', outcome: 'done', text: 'split at <b>user2250</b>', why: '', name: 'USERS', start: 'user2000', end: 'user2500' },
     { kind: 'move', outcome: 'under_way', text: 'moved', why: '', name: '', start: '', end: 'user0500', from: '1', to: '77' },
     { kind: 'refuse', outcome: 'refused', text: 'one key has it all', why: 'popular_key', name: 'USERS', start: 'user9500', end: '' },
-  ], ['Split', 'done', 'split at <b>user2250</b>', 'user2000 … user2500', 'under way', 'first key … user0500', '→ 77', 'Refused', 'popular_key', 'user9500 … last key']],
+    { kind: 'merge', outcome: 'done', text: 'both are cold', why: '', name: 'USERS', start: 'k'.repeat(4096), end: '' },
+  ], ['Split', 'done', 'split at <b>user2250</b>', 'user2000 … user2500', 'under way', 'first key … user0500', '→ 77', 'Refused', 'popular_key', 'user9500 … last key', `${'k'.repeat(64)}…${'k'.repeat(24)} … last key`]],
 ]) {
   const page = await open('#/');
   await page.route('**/api/v1/events?**', (route) => route.fulfill({
@@ -268,6 +274,7 @@ for (const [name, decided, words] of [
   await page.goto(`${base}/#/events`);
   const missing = await page.waitForFunction((all) => all.every((text) => document.querySelector('main').innerText.includes(text)), words, { timeout: 60000 }).then(() => '', () => page.locator('main').innerText());
   check(`${name}: each is shown, with its words`, missing === '', missing);
+  if (decided.length > 0) check('the title has all of a long key', await page.locator(`[title="${'k'.repeat(4096)} … last key"]`).count() === 1);
   await shot(page, name);
   await readable(page, name);
   await page.close();

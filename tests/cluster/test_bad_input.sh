@@ -18,6 +18,13 @@ says "unknown table to split" 1 "^ebt: NOT_FOUND: table 'nowhere' was not found"
 says "empty key" 1 'INVALID_ARGUMENT' ebt set T '' f:a=1
 says "key of 4097 bytes" 1 'INVALID_ARGUMENT' ebt set T "$(big 4097)" f:a=1
 says "key of 4096 bytes" 0 '' ebt set T "$(big 4096)" f:a=1
+says "a key of bytes that cannot be typed" 0 '' ebt --escaped set T 'a\x00\\b' f:a=1
+says "is that row" 0 '"key":"a.u0000..b"' ebt --json --escaped lookup T 'a\x00\\b'
+says "is counted by its beginning" 0 '^1$' ebt --escaped count T 'prefix=a\x00'
+says "and read by its bounds" 0 '"key":"a.u0000' ebt --json --escaped read T 'start=a\x00' 'end=a\x01'
+ebt --escaped deleterow T 'a\x00\\b'
+says "is gone" 0 '^0$' ebt --escaped count T 'prefix=a\x00'
+says "what is none behind a backslash" 2 'backslash is written' ebt --escaped set T 'a\q' f:a=1
 says "a column without a name" 0 '' ebt set T unnamed f:=1
 says "and as text (f:)" 0 '  f: +@ ' ebt lookup T unnamed
 ebt deleterow T unnamed

@@ -84,6 +84,15 @@ every_program_has_a_man_page() {
     done
 }
 
+# Those that programs, the README and the examples of configuration name.  (Behind the test above: what it has installed.)
+every_page_is_installed() {
+    local doc=$work/all/share/doc/edubba page pages
+    pages=$({ strings "$work"/all/bin/* "$work"/all/sbin/* 2>/dev/null; cat "$doc/README.md" "$doc"/conf/*; } |
+        grep -aoE 'docs/[a-z-]+\.(md|png)' | sort -u)
+    [[ $pages == *docs/operations.md* && $pages == *docs/console.png* ]] || { echo "pages: $pages"; return 1; }
+    for page in $pages; do [[ -s $doc/$page ]] || { echo "$page is not there"; return 1; }; done
+}
+
 # launch NAME BINARY SETTING...
 launch() {
     local name=$1 binary=$2 arguments=()
@@ -131,6 +140,7 @@ check "without a cluster it says so" fails_without_cluster "$work/by_cmake/examp
 check "the header is C++ too" header_is_cplusplus
 if [[ -x $build/master/edubba-master && -x $build/tabletserver/edubba-tabletserver && -x $build/client/cli/ebt ]]; then
     check "every program has a man page, with exit status and what else to see" every_program_has_a_man_page
+    check "every page that is named is there, too" every_page_is_installed
     check "a cluster starts" start_cluster
     check "the example writes and reads" example_runs
 fi

@@ -1,8 +1,8 @@
 // What is wrong with row keys, in words; what takes most right now, and what took most of late.
 
 import { ask, look } from './api.js';
-import { bar, empty, grid, h } from './dom.js';
-import { count, key, moment, percent } from './format.js';
+import { bar, empty, grid, h, keyOf, rangeOf } from './dom.js';
+import { count, moment, percent } from './format.js';
 import { repeat } from './repeat.js';
 import { link } from './table.js';
 
@@ -14,12 +14,10 @@ const KINDS = {
   large_rows: ['warn', 'Large rows'], other: ['', 'Something else'],
 };
 
-const rangeOf = (tablet) => h('span', { class: 'key' }, key(tablet.start, 'first key'), ' … ', key(tablet.end, 'last key'));
-
 /** One finding: what it is, where, and what would cure it. */
 export function finding(table, found) {
   const [kind, title] = KINDS[found.kind] ?? KINDS.other;
-  const where = found.kind === 'popular_key' ? h('span', { class: 'key' }, found.key) : found.start || found.end ? rangeOf(found) : null;
+  const where = found.kind === 'popular_key' ? keyOf(found.key) : found.start || found.end ? rangeOf(found) : null;
   return h('div', { class: `finding ${kind}` },
     h('b', {}, title), ' ', found.share_permille > 0 && found.kind !== 'balanced' && h('span', { class: `chip ${kind}` }, percent(found.share_permille / 1000)),
     h('p', {}, found.text),
@@ -67,7 +65,7 @@ function busyNow(seen) {
       const [first] = tablet.keys;
       return [h('a', { href: link({ name: tablet.name || tablet.table, start: tablet.start, end: tablet.end }) }, tablet.name || tablet.table), rangeOf(tablet), percent((tablet.read_cpu + tablet.write_cpu) / all),
         bar([['r', tablet.read_cpu / all], ['w', tablet.write_cpu / all]], 'share of its server', true), count(tablet.reads), count(tablet.writes),
-        first ? [h('span', { class: 'key' }, first.key), ` ${percent(first.share)}`] : ''];
+        first ? [keyOf(first.key), ` ${percent(first.share)}`] : ''];
     }));
 }
 

@@ -1,5 +1,7 @@
 // Elements without a framework: what comes from the cluster is always text, never markup.
 
+import { key } from './format.js';
+
 /** h('a', {href: '#/', class: 'x', onclick: f}, 'text', child, [children]) */
 export function h(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -30,6 +32,19 @@ export function bar(parts, words, thin = false) {
 export const announce = (text) => { document.getElementById('live').textContent = text; };
 
 export const empty = (...text) => h('p', { class: 'empty' }, ...text);
+
+/** A key; of a long one its title has all of it. */
+export function keyOf(text, open = '') {
+  const shown = key(text, open);
+  return h('span', { class: 'key', title: text === '' || shown === text ? null : text }, shown);
+}
+
+/** A range of keys, likewise. */
+export function rangeOf({ start, end }) {
+  const shown = `${key(start, 'first key')} … ${key(end, 'last key')}`;
+  const whole = `${start || 'first key'} … ${end || 'last key'}`;
+  return h('span', { class: 'key', title: shown === whole ? null : whole }, shown);
+}
 
 /** A table of columns [title, class] and rows of cells. */
 export function grid(caption, columns, rows) {

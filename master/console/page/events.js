@@ -1,8 +1,8 @@
 // What the master has decided about load, and what came of it.
 
 import { ask, look } from './api.js';
-import { empty, grid, h } from './dom.js';
-import { key, moment, span } from './format.js';
+import { empty, grid, h, rangeOf } from './dom.js';
+import { moment, span } from './format.js';
 import { repeat } from './repeat.js';
 import { link } from './table.js';
 
@@ -30,7 +30,7 @@ export function eventsPage(main, signal) {
       moment(event.time_us), KINDS[event.kind] ?? event.kind,
       [h('span', { class: `chip ${OUTCOMES[event.outcome] ?? ''}` }, event.outcome.replace('_', ' ')), event.ended_us > event.time_us && h('span', { class: 'soft' }, ` ${span(event.ended_us - event.time_us)}`)],
       h('a', { href: link({ name: event.name || event.table, start: event.start, end: event.end }) }, event.name || event.table),
-      h('span', { class: 'key' }, key(event.start, 'first key'), ' … ', key(event.end, 'last key')),
+      rangeOf(event),
       [h('span', {}, event.text), event.why && h('span', { class: 'soft' }, ` ${event.why}`), event.to !== '0' && h('span', { class: 'soft' }, ` ${address.get(event.from) ?? ''} → ${address.get(event.to) ?? event.to}`)],
     ])));
   });

@@ -59,8 +59,14 @@ export function span(us) {
 /** A key as text whose order is that of its bytes: \xNN is one letter, and so are two backslashes. */
 export const inOrder = (text) => text.replace(/\\(?:\\|x([0-9a-f]{2}))/gi, (_, digits) => (digits ? String.fromCharCode(parseInt(digits, 16)) : '\\'));
 
+/** A key in short: of a long one what it begins and ends with; \xNN is one letter, and so are two backslashes. */
+function inShort(text) {
+  const letters = text.match(/\\(?:\\|x[0-9a-f]{2})|[^\\]/gi) ?? [];
+  return letters.length <= 96 ? text : `${letters.slice(0, 64).join('')}…${letters.slice(-24).join('')}`;
+}
+
 /** A key, or what an empty one stands for. */
-export const key = (text, open) => (text === '' ? open : text);
+export const key = (text, open) => (text === '' ? open : inShort(text));
 
 /** Metrics that the heat map knows; how to say what a cell has. */
 export const METRICS = [

@@ -2,7 +2,7 @@
 
 import { ApiError, ask, look } from './api.js';
 import { repeat } from './repeat.js';
-import { bar, empty, grid, h } from './dom.js';
+import { bar, empty, grid, h, keyOf } from './dom.js';
 import { METRICS, bytes, count, key, moment, percent, processors, rate, say, span } from './format.js';
 import { adviceOf } from './diagnostics.js';
 import { HeatMap } from './heatmap.js';
@@ -99,7 +99,7 @@ function asTable(map) {
       let most = 0;
       for (let i = 1; i < cells.length; i++) if (map.rateOf(row, i) > map.rateOf(row, most)) most = i;
       const { start, end } = map.rangeOf(row);
-      return [h('span', { class: 'key' }, key(start, 'first key')), h('span', { class: 'key' }, key(end, 'last key')),
+      return [keyOf(start, 'first key'), keyOf(end, 'last key'),
         say(metric, rate(heat, total, map.coveredUs())), heat.mean ? '' : percent(total / heat.total), say(metric, map.rateOf(row, most)), moment(map.startOf(most))];
     }));
 }
@@ -162,7 +162,7 @@ function heatTab(main, state, go, signal) {
   function tellBegin(heat) {
     const text = commonStart(heat);
     begin.hidden = text.length < 2;
-    begin.replaceChildren('These keys begin with ', h('span', { class: 'key' }, text));
+    begin.replaceChildren('These keys begin with ', keyOf(text));
   }
   signal.addEventListener('abort', () => clearTimeout(timer));
   load();
@@ -210,7 +210,7 @@ async function tabletsTab(main, state, signal) {
         page.tablets.map((tablet) => {
           const now = live.get(tablet.tablet);
           const sync = tablet.replicas.filter((replica) => replica.in_sync).length;
-          return [h('span', { class: 'key' }, key(tablet.start, 'first key')), h('span', { class: 'key' }, key(tablet.end, 'last key')),
+          return [keyOf(tablet.start, 'first key'), keyOf(tablet.end, 'last key'),
             h('span', { class: `chip ${tablet.state === 'serving' ? 'good' : ['unavailable', 'not_led'].includes(tablet.state) ? 'bad' : 'warn'}` }, tablet.state),
             address.get(tablet.server) ?? '—', `${sync} of ${tablet.replicas.filter((replica) => replica.member).length}`, bytes(tablet.size_bytes),
             h('div', { class: 'wide' }, bar([['s', tablet.size_bytes / most]], `${bytes(tablet.size_bytes)} of at most ${bytes(most)}`, true)),

@@ -88,6 +88,21 @@ Test(client, a_bad_address_is_told_at_once)
     cr_assert_eq(edubba_client_open(&options, &client, &error), EDUBBA_INVALID_ARGUMENT);
 }
 
+Test(client, where_no_masters_are_named_the_environment_names_them)
+{
+    struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
+    struct edubba_client *client;
+    struct edubba_error error;
+    static const char *const nothing[] = {NULL, ""};
+    (void)setenv("EDUBBA_MASTERS", "homing-pigeon", 1);
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) {
+        options.masters = nothing[i];
+        options.deadline_ms = 1000; /* of the default, where it is taken */
+        cr_assert_eq(edubba_client_open(&options, &client, &error), EDUBBA_INVALID_ARGUMENT);
+        cr_assert_not_null(strstr(error.text, "homing-pigeon"), "%s", error.text);
+    }
+}
+
 /* The agent travels in the handshake, which has room for so much. */
 Test(client, what_is_above_a_limit_of_the_options_is_told_at_once)
 {
@@ -228,6 +243,12 @@ Test(client, bad_arguments_are_refused_before_anything_is_sent)
     cr_assert_not_null(strstr(error.text, "100000"), "%s", error.text);
     one.kind = (enum edubba_mutation_kind)77;
     cr_assert_eq(edubba_mutate_row(session.table, row_key(1), &one, 1, &error),
+                 EDUBBA_INVALID_ARGUMENT);
+    const struct edubba_operation operation = {.kind = EDUBBA_OPERATION_READ, .row = row_key(1)};
+    cr_assert_eq(edubba_submit(session.table, &operation, NULL, NULL, &error),
+                 EDUBBA_INVALID_ARGUMENT);
+    const struct edubba_entry entry = {row_key(1), &one, 1};
+    cr_assert_eq(edubba_submit_rows(session.table, &entry, 1, 0, NULL, NULL, &error),
                  EDUBBA_INVALID_ARGUMENT);
     cr_assert_eq(GET(session, messages), 0);
     close_session(&session);

@@ -174,6 +174,15 @@ Test(config, errors_name_file_line_and_key)
     refuse("insecure = false;\n", ": ", "key 'name' is missing");
 }
 
+Test(config, of_what_cannot_be_read_it_is_said_how_it_is_written)
+{
+    static const char *const texts[] = {"name = x;\n", "memory = 1 GiB;\n", "http.port = 80;\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        refuse(texts[i], ":1: syntax error, ", "durations in quotes");
+        refuse(texts[i], ":1: syntax error, ", "GROUP.KEY = VALUE is written GROUP = { KEY = ");
+    }
+}
+
 Test(config, a_missing_file_is_named)
 {
     (void)snprintf(path, sizeof path, "/nowhere/edubba.conf");

@@ -222,6 +222,8 @@ Test(console, bad_questions_are_told_why)
     says("/api/v1/load?count=0", 400, "count must be a number from 1 to 1000");
     says("/api/v1/heat?table=%", 400, "INVALID_ARGUMENT");
     says("/api/v1/heat", 400, "table: which one?");
+    says("/api/v1/heat?table=T&metric=opps", 400,
+         "there is no metric 'opps': ops, reads, writes, rows_read, ");
     says("/api/v1/tablets", 400, "which one?");
     says("/api/v1/advice?table=T", 404, "there is none");
     says("/api/v1/hot_tablets?from_us=9&to_us=9", 400, "the window of time is empty");

@@ -72,6 +72,23 @@ Test(console_query, what_cannot_be_read_is_refused)
     cr_assert_eq(parse(path), STATUS_INVALID_ARGUMENT);
 }
 
+Test(console_query, of_a_key_that_is_refused_it_is_said_whether_it_is_too_long)
+{
+    static char uri[64 + LIMIT_ROW_KEY_BYTES];
+    struct bytes key;
+    memset(uri, 'k', sizeof uri - 1);
+    memcpy(uri, "/x?start=", strlen("/x?start="));
+    uri[strlen("/x?start=") + LIMIT_ROW_KEY_BYTES + 1] = '\0';
+    cr_assert_eq(parse(uri), STATUS_OK);
+    cr_assert_eq(query_key(&query, "start", &key, &error), STATUS_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text, "start is 4097 bytes, a row key at most 4096");
+    query_deinit(&query);
+    cr_assert_eq(parse("/x?start=%5Cq"), STATUS_OK);
+    cr_assert_eq(query_key(&query, "start", &key, &error), STATUS_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(error.text, "\\xNN for a byte"), "%s", error.text);
+    query_deinit(&query);
+}
+
 Test(console_query, what_is_not_asked_for_is_refused)
 {
     static const char *const known[] = {"table", NULL};
