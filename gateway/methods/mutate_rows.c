@@ -104,11 +104,11 @@ static bool is_without_table(const struct edubba_rows_result *result)
     return result->failure_count == result->entry_count;
 }
 
-/* A server that knows a family's type otherwise than we do has a newer schema. */
-static void forget_old_types(struct mutating *mutating, const struct edubba_rows_result *result)
+/* A server that knows a family otherwise than we do, or not at all, has a newer schema. */
+static void forget_old_families(struct mutating *mutating, const struct edubba_rows_result *result)
 {
     for (size_t i = 0; i < result->failure_count; i++) {
-        if (server_text_is_of_type(result->failures[i].code, result->failures[i].text)) {
+        if (server_text_is_of_family(result->failures[i].code, result->failures[i].text)) {
             tables_forget_table(mutating->on.gateway->tables, mutating->on.table);
             return;
         }
@@ -124,7 +124,7 @@ static void on_completion(void *context, const struct edubba_rows_result *result
     }
     entry_outcomes_init(&mutating->outcomes, result->entry_count);
     enum status status = keep_failures(mutating, result);
-    forget_old_types(mutating, result);
+    forget_old_families(mutating, result);
     table_call_end(&mutating->on);
     if (status == STATUS_OK) {
         tell(mutating);

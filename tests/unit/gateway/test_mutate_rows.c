@@ -22,6 +22,7 @@ static struct {
     struct edubba_row_failure failures[ENTRIES_MAX];
     size_t failure_count;
     size_t submitted; /* how often */
+    size_t forgotten;
 } fake;
 
 struct open_table *tables_find(struct tables *tables, const char *name)
@@ -48,6 +49,7 @@ void table_release(struct open_table *table)
 void tables_forget_table(struct tables *tables, const struct open_table *table)
 {
     (void)tables, (void)table;
+    fake.forgotten++;
 }
 
 bool waiters_add(struct waiters *waiters, struct waiting *waiting)
@@ -212,6 +214,7 @@ static void run_with(struct rpc_call *call,
     }
     google__bigtable__v2__mutate_rows_request__init(&request);
     fake.submitted = 0;
+    fake.forgotten = 0;
     request.table_name = table;
     request.entries = entries;
     request.n_entries = 2;
@@ -247,6 +250,7 @@ Test(mutate_rows, each_entry_is_told_how_it_ended_and_why)
     cr_assert_eq(call.codes[1], EDUBBA_NOT_FOUND);
     cr_assert_not_null(strstr(call.texts[1], "'r1' (projects/p/instances/i/tables/T)"), "%s",
                        call.texts[1]);
+    cr_assert_eq(fake.forgotten, 1, "the server knows that the family has gone");
 }
 
 /* The first entry is done, and would be done again if the call failed as a whole. */
