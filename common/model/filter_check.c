@@ -161,7 +161,7 @@ static enum status check_pattern(struct check *check, const struct filter *filte
 {
     check->facts.pattern_weight += filter_pattern_weight(filter->bytes);
     if (filter->kind == FILTER_ROW_KEY_REGEX && filter->bytes.size_bytes == 0) {
-        return refuse(check, filter, "the pattern must not be empty");
+        return refuse(check, filter, "argument must not be empty");
     }
     if (filter->kind == FILTER_FAMILY_REGEX && filter->bytes.size_bytes > 0 &&
         memchr(filter->bytes.data, ':', filter->bytes.size_bytes) != NULL) {

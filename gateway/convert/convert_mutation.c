@@ -189,8 +189,9 @@ enum status api_check_count(size_t count, const char *list, struct error *ret_er
     }
     if (count > LIMIT_MUTATIONS_PER_REQUEST) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "Error in field '%s' : %zu mutations, the limit is %d", list, count,
-                         LIMIT_MUTATIONS_PER_REQUEST);
+                         "%s%s%sToo many mutations: %zu provided; limit %d",
+                         list != NULL ? "Error in field '" : "", list != NULL ? list : "",
+                         list != NULL ? "' : " : "", count, LIMIT_MUTATIONS_PER_REQUEST);
     }
     return STATUS_OK;
 }

@@ -253,7 +253,7 @@ static enum status check_counts(const Request *request, struct error *ret_error)
         }
         mutations += request->entries[i]->n_mutations;
     }
-    return api_check_count(mutations, ENTRY_LIST, ret_error);
+    return api_check_count(mutations, NULL, ret_error);
 }
 
 static enum status convert_entry(const struct mutating *mutating,

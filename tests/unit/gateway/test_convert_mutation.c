@@ -281,6 +281,10 @@ Test(convert_mutation, lists_have_limits)
     cr_assert_eq(api_check_count(0, API_MUTATION_LIST, &error), STATUS_INVALID_ARGUMENT);
     cr_assert_eq(api_check_count(LIMIT_MUTATIONS_PER_REQUEST + 1, API_MUTATION_LIST, &error),
                  STATUS_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text, "Error in field 'Mutation list' : Too many mutations: 100001 "
+                                 "provided; limit 100000");
+    cr_assert_eq(api_check_count(120000, NULL, &error), STATUS_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text, "Too many mutations: 120000 provided; limit 100000");
 }
 
 static const char *identity_row = "row";

@@ -324,7 +324,7 @@ Test(filter, refusals_name_the_field)
     assert_refused(CHAIN(one), "Chain must contain at least two RowFilters");
     assert_refused(INTERLEAVE(one), "Interleave must contain at least two RowFilters");
     assert_refused(of_bytes(FILTER_ROW_KEY_REGEX, ""),
-                   "Error in field 'row_key_regex_filter' : the pattern must not be empty");
+                   "Error in field 'row_key_regex_filter' : argument must not be empty");
     assert_refused(of_bytes(FILTER_FAMILY_REGEX, "a:b"),
                    "Error in field 'family_name_regex_filter' : the pattern must not contain ':'");
     assert_refused(of_bytes(FILTER_VALUE_REGEX, "(a"),
