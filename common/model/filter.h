@@ -89,7 +89,7 @@ struct filter_program;
  * Errors: STATUS_INVALID_ARGUMENT (in Bigtable's words: size, depth over 20, bad regex
  * "Error in field '<name>' : ...", fewer than two members, false flags, empty row key regex, sink
  * inside condition, labels, counts <= 0, probability outside (0,1), `:` in a family regex,
- * timestamps out of granularity; and, ours, more than 20 conditions that wait for one another or
+ * negative timestamps or a start behind the end; and, ours, more than 20 conditions that wait for one another or
  * copies without bound), STATUS_NOT_FOUND (a column range or an exact family name that the table
  * does not have), STATUS_NO_MEMORY.
  */

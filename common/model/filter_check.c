@@ -1,11 +1,8 @@
 #include "common/model/filter_check.h"
 
-#include <inttypes.h>
-
 #include "common/base/assert.h"
 #include "common/base/limits.h"
 
-#define US_PER_MILLI         1000
 #define FILTER_BYTES_MIN     2  /* the least that one filter takes in Bigtable's encoding */
 #define PATTERN_WEIGHT_BYTES 64 /* what RE2 needs besides the pattern */
 
@@ -17,7 +14,6 @@ enum {
 };
 
 struct check {
-    const struct table *table;
     struct filter_facts facts;
     /* A lower bound of the filter's size: one that is much too large is refused before all of it
      * has been walked through. */
@@ -138,30 +134,11 @@ static enum status refuse(const struct check *check, const struct filter *filter
                      filter_field_name(filter->kind), why);
 }
 
-static enum status check_timestamp(const struct check *check,
-                                   const struct filter *filter,
-                                   int64_t timestamp_us)
-{
-    if (timestamp_us < 0) {
-        return refuse(check, filter, "Timestamps must not be negative");
-    }
-    if (check->table->granularity == GRANULARITY_MILLIS && timestamp_us % US_PER_MILLI != 0) {
-        return error_set(check->error, STATUS_INVALID_ARGUMENT,
-                         "Error in field '%s' : Timestamp granularity mismatch. Expected a "
-                         "multiple of 1000 (millisecond granularity), but got %" PRId64 ".",
-                         filter_field_name(filter->kind), timestamp_us);
-    }
-    return STATUS_OK;
-}
-
+/* Not held to the table's granularity: clients ask for one moment of a millisecond as [t, t + 1). */
 static enum status check_timestamp_range(const struct check *check, const struct filter *filter)
 {
-    enum status status = check_timestamp(check, filter, filter->start_us);
-    if (status == STATUS_OK) {
-        status = check_timestamp(check, filter, filter->end_us);
-    }
-    if (status != STATUS_OK) {
-        return status;
+    if (filter->start_us < 0 || filter->end_us < 0) {
+        return refuse(check, filter, "Timestamps must not be negative");
     }
     if (filter->end_us != 0 && filter->end_us < filter->start_us) {
         return refuse(check, filter, "the start must not be after the end");
@@ -184,7 +161,7 @@ static enum status check_pattern(struct check *check, const struct filter *filte
 {
     check->facts.pattern_weight += filter_pattern_weight(filter->bytes);
     if (filter->kind == FILTER_ROW_KEY_REGEX && filter->bytes.size_bytes == 0) {
-        return refuse(check, filter, "the pattern must not be empty");
+        return refuse(check, filter, "argument must not be empty");
     }
     if (filter->kind == FILTER_FAMILY_REGEX && filter->bytes.size_bytes > 0 &&
         memchr(filter->bytes.data, ':', filter->bytes.size_bytes) != NULL) {
@@ -324,11 +301,10 @@ static enum status check_tree(struct check *check,
 
 enum status filter_check(const struct filter *filter,
                          size_t encoded_bytes,
-                         const struct table *table,
                          struct filter_facts *ret_facts,
                          struct error *ret_error)
 {
-    struct check check = {.table = table, .error = ret_error};
+    struct check check = {.error = ret_error};
     size_t labels = 0;
     if (encoded_bytes > FILTER_WIRE_BYTES_MAX) {
         return refuse_size(ret_error);

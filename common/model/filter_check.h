@@ -18,7 +18,6 @@ struct filter_facts {
 /* Everything about a filter that needs no compiling.  Errors: STATUS_INVALID_ARGUMENT. */
 enum status filter_check(const struct filter *filter,
                          size_t encoded_bytes,
-                         const struct table *table,
                          struct filter_facts *ret_facts,
                          struct error *ret_error);
 

@@ -160,7 +160,7 @@ static enum status compile_program(struct compiler *compiler,
     struct filter_facts facts = {.filter_count = 0};
     enum status status = STATUS_OK;
     if (filter != NULL) {
-        status = filter_check(filter, encoded_bytes, compiler->table, &facts, compiler->error);
+        status = filter_check(filter, encoded_bytes, &facts, compiler->error);
     }
     if (status == STATUS_OK) {
         status = start_program(compiler, facts.filter_count + facts.condition_count + 2);

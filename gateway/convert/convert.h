@@ -71,7 +71,8 @@ enum status api_convert_row(const struct edubba_row *row,
 
 #define API_MUTATION_LIST "Mutation list"
 
-/* Is that as many mutations as a list may have: 1 to 100 000?  Errors: STATUS_INVALID_ARGUMENT. */
+/* Is that as many mutations as a list may have: 1 to 100 000?  list: its name, where a request has
+ * several; else NULL.  Errors: STATUS_INVALID_ARGUMENT. */
 enum status api_check_count(size_t count, const char *list, struct error *ret_error);
 
 /* `list` names the field in errors: "Mutation list".  What converts to more than it was takes its

@@ -1,5 +1,7 @@
 #include "gateway/convert/convert.h"
 
+#include <inttypes.h>
+
 #include "common/base/checksum.h"
 #include "common/base/limits.h"
 
@@ -110,6 +112,26 @@ static enum status convert_aggregate(const char *family,
 
 /* --- mutations -------------------------------------------------------------------------------- */
 
+/* A range that ends where it begins is refused by Bigtable; for edubba.h there is nothing to do then.
+ * One that ends before is refused by servers. */
+static enum status convert_time_range(const Google__Bigtable__V2__TimestampRange *range,
+                                      struct edubba_mutation *mutation,
+                                      struct error *ret_error)
+{
+    if (range == NULL) {
+        return STATUS_OK;
+    }
+    mutation->start_us = range->start_timestamp_micros;
+    mutation->end_us = range->end_timestamp_micros;
+    if (mutation->end_us != 0 && mutation->end_us == mutation->start_us) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Error in field 'time_range' : start %" PRId64
+                         " must be before the end, which is the same",
+                         mutation->start_us);
+    }
+    return STATUS_OK;
+}
+
 static enum status convert(const Mutation *in,
                            struct edubba_mutation *mutation,
                            struct error *ret_error)
@@ -137,11 +159,7 @@ static enum status convert(const Mutation *in,
         mutation->kind = EDUBBA_DELETE_FROM_COLUMN;
         mutation->family = api_text(in->delete_from_column->family_name);
         mutation->qualifier = api_bytes(in->delete_from_column->column_qualifier);
-        if (in->delete_from_column->time_range != NULL) {
-            mutation->start_us = in->delete_from_column->time_range->start_timestamp_micros;
-            mutation->end_us = in->delete_from_column->time_range->end_timestamp_micros;
-        }
-        return STATUS_OK;
+        return convert_time_range(in->delete_from_column->time_range, mutation, ret_error);
     case CASE(DELETE_FROM_FAMILY):
         mutation->kind = EDUBBA_DELETE_FROM_FAMILY;
         mutation->family = api_text(in->delete_from_family->family_name);
@@ -171,8 +189,9 @@ enum status api_check_count(size_t count, const char *list, struct error *ret_er
     }
     if (count > LIMIT_MUTATIONS_PER_REQUEST) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "Error in field '%s' : %zu mutations, the limit is %d", list, count,
-                         LIMIT_MUTATIONS_PER_REQUEST);
+                         "%s%s%sToo many mutations: %zu provided; limit %d",
+                         list != NULL ? "Error in field '" : "", list != NULL ? list : "",
+                         list != NULL ? "' : " : "", count, LIMIT_MUTATIONS_PER_REQUEST);
     }
     return STATUS_OK;
 }

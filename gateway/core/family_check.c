@@ -89,6 +89,11 @@ static enum family_verdict check_merge(const struct family_type *type,
     return type->aggregate == EDUBBA_PLAIN || is_odd ? FAMILY_IS_OTHER_TYPE : FAMILY_FITS;
 }
 
+static enum family_verdict check_delete(const struct family_type *type)
+{
+    return type == NULL ? FAMILY_IS_UNKNOWN : FAMILY_FITS; /* it goes with any type */
+}
+
 static enum family_verdict check_set(const struct family_type *type)
 {
     if (type == NULL) {
@@ -107,7 +112,7 @@ enum family_verdict family_check(const struct family_types *types,
     for (size_t i = 0; i < count; i++) {
         const struct edubba_mutation *mutation = &mutations[i];
         enum family_verdict verdict = FAMILY_FITS;
-        if (mutation->kind <= EDUBBA_MERGE_TO_CELL) { /* deletes go with any family */
+        if (mutation->kind != EDUBBA_DELETE_FROM_ROW) {
             type = find(types, mutation->family, type);
         }
         if (mutation->kind == EDUBBA_SET_CELL) {
@@ -116,6 +121,8 @@ enum family_verdict family_check(const struct family_types *types,
             verdict = check_add(type, mutation);
         } else if (mutation->kind == EDUBBA_MERGE_TO_CELL) {
             verdict = check_merge(type, mutation);
+        } else if (mutation->kind != EDUBBA_DELETE_FROM_ROW) {
+            verdict = check_delete(type);
         }
         if (verdict > worst) {
             worst = verdict;

@@ -36,7 +36,7 @@ void family_types_deinit(struct family_types *types); /* also one that is zeroed
 /* The later, the worse. */
 enum family_verdict {
     FAMILY_FITS,
-    FAMILY_IS_UNKNOWN,    /* perhaps it is new; or a server will refuse this entry */
+    FAMILY_IS_UNKNOWN, /* perhaps it is new; else "Requested column family not found": all fail */
     FAMILY_IS_OTHER_TYPE, /* "Column family type mismatch": all entries fail */
     FAMILY_ADDS_INT64,    /* AddToCell with another input: the request is malformed */
     FAMILY_ADDS_BYTES,    /* the same */

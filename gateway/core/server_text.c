@@ -8,6 +8,7 @@
 #define NAME_SIZE_MAX 256 /* of tables */
 #define OF_READING    "Error while reading table '"
 #define OF_TYPE       ") : Column family type mismatch"
+#define OF_FAMILY     ") : Requested column family not found"
 #define LARGE_ROW     "LargeRowReadError: row '"
 #define LARGE_ROW_END "' is larger than "
 #define CUT           "..."
@@ -37,10 +38,11 @@ bool server_text_is_of_table(enum edubba_code code, const char *text)
     return code == EDUBBA_NOT_FOUND && !begins_with(text, OF_ROW) && !begins_with(text, OF_READING);
 }
 
-bool server_text_is_of_type(enum edubba_code code, const char *text)
+bool server_text_is_of_family(enum edubba_code code, const char *text)
 {
-    return code == EDUBBA_INVALID_ARGUMENT && begins_with(text, OF_ROW) &&
-           find_last(text, OF_TYPE) != NULL;
+    bool is_of_type = code == EDUBBA_INVALID_ARGUMENT && find_last(text, OF_TYPE) != NULL;
+    bool is_missing = code == EDUBBA_NOT_FOUND && find_last(text, OF_FAMILY) != NULL;
+    return begins_with(text, OF_ROW) && (is_of_type || is_missing);
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

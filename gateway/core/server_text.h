@@ -25,8 +25,8 @@ enum edubba_code server_text_code(enum edubba_code code);
 /* NOT_FOUND is said of tables and of families: is it the table that is not there? */
 bool server_text_is_of_table(enum edubba_code code, const char *text);
 
-/* Does a mutation not go with the type of its family? */
-bool server_text_is_of_type(enum edubba_code code, const char *text);
+/* Is a mutation's family not there, or does the mutation not go with its type? */
+bool server_text_is_of_family(enum edubba_code code, const char *text);
 
 /* The same text, with the table's name as the caller has it in the place of ours. */
 void server_text_rename(const char *text,

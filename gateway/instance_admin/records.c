@@ -90,7 +90,8 @@ static enum edubba_code read_document(struct admin_call *call,
     struct error error = {.status = STATUS_OK};
     struct bytes content = bytes_of(document->content.data, document->content.size);
     ProtobufCMessage *message = NULL;
-    enum status status = message_decode(kind->descriptor, content, call->arena, &message, &error);
+    enum status status = message_decode_kept(kind->descriptor, content, call->arena, &message,
+                                             &error);
     if (status == STATUS_NO_MEMORY) {
         return admin_call_no_memory(call);
     }

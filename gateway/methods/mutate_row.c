@@ -12,7 +12,7 @@ static enum status make(const struct row_operation *on,
 {
     const Request *request = (const Request *)on->request;
     struct edubba_mutation *mutations = NULL;
-    enum status status = api_check_count(request->n_mutations, API_MUTATION_LIST, ret_error);
+    enum status status = api_check_count(request->n_mutations, NULL, ret_error);
     if (status == STATUS_OK) {
         status = api_convert_idempotency(request->idempotency, &request->row_key, &made->scratch,
                                          &made->operation.identity, ret_error);

@@ -4,13 +4,13 @@
  * All entries go to libedubba in one call and are completed together; then their outcomes are told,
  * in one message or, where they are many, in several at the pace of the reader.
  *
- *   the shape of the request is wrong (no entry, an         the call fails; nothing is sent
- *   entry without mutations, an input of a wrong kind)
- *   a mutation does not go with its family's type           every entry fails, each naming its own
- *                                                           row; nothing is sent
+ *   an entry is malformed (no mutations, an empty key, a    the call fails; nothing is sent
+ *   timestamp or an input that cannot be)
+ *   a mutation does not go with its family's type, or       every entry fails, each naming its own
+ *   there is no such family                                 row; nothing is sent
  *   a server refuses an entry                               that entry fails
  *
- * For the second, and for inputs, families must be known.  They are, as of when the table was opened;
+ * So does Bigtable, as was measured.  For the second, and for inputs, families must be known.  They are, as of when the table was opened;
  * before anything is refused for them, or where one is not known, the table is opened anew, once.
  */
 #include "gateway/methods/mutate_rows.h"
@@ -21,12 +21,15 @@
 #include "common/base/limits.h"
 #include "gateway/convert/convert.h"
 #include "gateway/core/family_check.h"
+#include "gateway/methods/entry_check.h"
 #include "gateway/methods/entry_message.h"
 #include "gateway/methods/table_call.h"
 
 #define SCRATCH_BLOCK_BYTES (64 * 1024)
 #define ENTRY_LIST          "Entry list"
-#define TYPE_MISMATCH       "Error while mutating the row '%s' (%s) : Column family type mismatch"
+#define REFUSAL             "Error while mutating the row '%s' (%s) : %s"
+#define TYPE_MISMATCH       "Column family type mismatch"
+#define NO_FAMILY           "Requested column family not found: '%s'"
 #define NO_REASON           "The gateway has no memory for the reason"
 #define NO_MEMORY           "No memory to tell the outcomes: what was asked may be done; try again"
 
@@ -101,11 +104,11 @@ static bool is_without_table(const struct edubba_rows_result *result)
     return result->failure_count == result->entry_count;
 }
 
-/* A server that knows a family's type otherwise than we do has a newer schema. */
-static void forget_old_types(struct mutating *mutating, const struct edubba_rows_result *result)
+/* A server that knows a family otherwise than we do, or not at all, has a newer schema. */
+static void forget_old_families(struct mutating *mutating, const struct edubba_rows_result *result)
 {
     for (size_t i = 0; i < result->failure_count; i++) {
-        if (server_text_is_of_type(result->failures[i].code, result->failures[i].text)) {
+        if (server_text_is_of_family(result->failures[i].code, result->failures[i].text)) {
             tables_forget_table(mutating->on.gateway->tables, mutating->on.table);
             return;
         }
@@ -121,7 +124,7 @@ static void on_completion(void *context, const struct edubba_rows_result *result
     }
     entry_outcomes_init(&mutating->outcomes, result->entry_count);
     enum status status = keep_failures(mutating, result);
-    forget_old_types(mutating, result);
+    forget_old_families(mutating, result);
     table_call_end(&mutating->on);
     if (status == STATUS_OK) {
         tell(mutating);
@@ -154,29 +157,51 @@ static struct finding check_families(const struct mutating *mutating,
     return worst;
 }
 
-static enum status keep_mismatches(struct mutating *mutating)
+/* What every entry is refused with. */
+struct refusal {
+    enum edubba_code code;
+    char reason[sizeof NO_FAMILY + BYTES_PRINTABLE_SIZE_MAX];
+};
+
+static struct refusal make_refusal(const struct finding *finding,
+                                   const struct edubba_entry *entries)
+{
+    struct refusal refusal = {EDUBBA_INVALID_ARGUMENT, TYPE_MISMATCH};
+    char name[BYTES_PRINTABLE_SIZE_MAX];
+    if (finding->verdict == FAMILY_IS_UNKNOWN) {
+        struct edubba_bytes family = entries[finding->entry].mutations[finding->mutation].family;
+        refusal.code = EDUBBA_NOT_FOUND;
+        (void)snprintf(refusal.reason, sizeof refusal.reason, NO_FAMILY,
+                       bytes_printable(bytes_of(family.data, family.size), name));
+    }
+    return refusal;
+}
+
+static enum status keep_refusals(struct mutating *mutating, const struct refusal *refusal)
 {
     const Request *request = mutating->request;
     char row[BYTES_PRINTABLE_SIZE_MAX];
     char text[SERVER_TEXT_SIZE_MAX];
-    size_t size = request->n_entries * (sizeof(struct entry_failure) + sizeof row +
-                                        strlen(mutating->on.full_name) + sizeof TYPE_MISMATCH);
+    size_t size = request->n_entries *
+                  (sizeof(struct entry_failure) + sizeof row + strlen(mutating->on.full_name) +
+                   sizeof REFUSAL + strlen(refusal->reason));
     bool has_room = rpc_call_reserve(mutating->on.call, size);
     enum status status = entry_outcomes_reserve(&mutating->outcomes, request->n_entries);
     for (size_t i = 0; i < request->n_entries && status == STATUS_OK; i++) {
         const ProtobufCBinaryData *key = &request->entries[i]->row_key;
-        (void)snprintf(text, sizeof text, TYPE_MISMATCH,
-                       bytes_printable(bytes_of(key->data, key->len), row), mutating->on.full_name);
-        status = entry_outcomes_add(&mutating->outcomes, i, EDUBBA_INVALID_ARGUMENT,
+        (void)snprintf(text, sizeof text, REFUSAL,
+                       bytes_printable(bytes_of(key->data, key->len), row), mutating->on.full_name,
+                       refusal->reason);
+        status = entry_outcomes_add(&mutating->outcomes, i, refusal->code,
                                     has_room ? text : NO_REASON);
     }
     return status;
 }
 
-static void refuse_all(struct mutating *mutating)
+static void refuse_all(struct mutating *mutating, const struct refusal *refusal)
 {
     entry_outcomes_init(&mutating->outcomes, mutating->request->n_entries);
-    enum status status = keep_mismatches(mutating);
+    enum status status = keep_refusals(mutating, refusal);
     table_call_end(&mutating->on);
     if (status == STATUS_OK) {
         tell(mutating);
@@ -186,20 +211,19 @@ static void refuse_all(struct mutating *mutating)
 }
 
 /* False: the entries are not to be sent, and the call has been ended, or runs again. */
-static bool may_send(struct mutating *mutating, struct finding finding)
+static bool may_send(struct mutating *mutating, const struct edubba_entry *entries)
 {
     char text[ERROR_TEXT_SIZE_MAX];
+    struct finding finding = check_families(mutating, entries);
     if (finding.verdict == FAMILY_FITS) {
         return true;
     }
     if (table_call_look_again(&mutating->on)) {
         return false;
     }
-    if (finding.verdict == FAMILY_IS_UNKNOWN) {
-        return true; /* the server of that entry says so */
-    }
-    if (finding.verdict == FAMILY_IS_OTHER_TYPE) {
-        refuse_all(mutating);
+    if (finding.verdict == FAMILY_IS_UNKNOWN || finding.verdict == FAMILY_IS_OTHER_TYPE) {
+        struct refusal refusal = make_refusal(&finding, entries);
+        refuse_all(mutating, &refusal);
         return false;
     }
     (void)snprintf(text, sizeof text,
@@ -229,7 +253,7 @@ static enum status check_counts(const Request *request, struct error *ret_error)
         }
         mutations += request->entries[i]->n_mutations;
     }
-    return api_check_count(mutations, ENTRY_LIST, ret_error);
+    return api_check_count(mutations, NULL, ret_error);
 }
 
 static enum status convert_entry(const struct mutating *mutating,
@@ -250,6 +274,7 @@ static enum status convert_entry(const struct mutating *mutating,
     if (status == STATUS_OK) {
         *ret_entry = (struct edubba_entry){api_bytes(in->row_key), mutations, in->n_mutations,
                                            identity};
+        status = entry_check(ret_entry, mutating->on.table->is_micros, ret_error);
     }
     return status;
 }
@@ -305,8 +330,7 @@ static void run(struct table_call *on)
     enum status status = convert_entries(mutating, &scratch, &entries, &error);
     if (status != STATUS_OK) {
         table_call_refuse(on, status, error.text);
-    } else if (may_send(mutating, check_families(mutating, entries)) &&
-               !submit(mutating, entries, &refusal)) {
+    } else if (may_send(mutating, entries) && !submit(mutating, entries, &refusal)) {
         table_call_fail(on, refusal.code, refusal.text);
     }
     arena_deinit(&scratch);

@@ -160,8 +160,9 @@ static enum profile_state read_document(struct edubba_bytes content)
     enum profile_state state = PROFILE_IS_THERE;
     struct arena arena;
     arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX); /* bounded by the document's size */
-    if (message_decode(&google__bigtable__admin__v2__app_profile__descriptor,
-                       bytes_of(content.data, content.size), &arena, &message, NULL) == STATUS_OK &&
+    if (message_decode_kept(&google__bigtable__admin__v2__app_profile__descriptor,
+                            bytes_of(content.data, content.size), &arena, &message,
+                            NULL) == STATUS_OK &&
         forbids_transactions((const AppProfile *)message)) {
         state = PROFILE_FORBIDS_TRANSACTIONS;
     }

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "gateway/rpc/utf8.h"
+
 /* --- nesting --------------------------------------------------------------------------------- */
 
 enum wire_type {
@@ -67,30 +69,45 @@ static bool take_field(struct cursor *cursor, uint32_t *ret_number, struct bytes
     }
 }
 
-/* C's texts end at a NUL: what holds one would be read as another text. */
-static bool is_text(struct bytes bytes)
+/* C's texts end at a NUL: what holds one would be read as another text.  And what is kept is told to
+ * others, whose libraries take no message with a text that is no UTF-8. */
+static enum message_fault check_text(struct bytes text, bool is_kept)
 {
-    return memchr(bytes.data, '\0', bytes.size_bytes) == NULL;
+    if (memchr(text.data, '\0', text.size_bytes) != NULL) {
+        return MESSAGE_HAS_NUL;
+    }
+    return is_kept || utf8_is_valid(text) ? MESSAGE_IS_GOOD : MESSAGE_IS_NO_UTF8;
 }
 
+/* What a message is looked at for. */
+struct look {
+    const ProtobufCMessageDescriptor *descriptor;
+    uint32_t depth_max;
+    bool is_kept; /* then its texts are as they are */
+};
+
+static enum message_fault look_at(struct look look, struct bytes in);
+
 /* What is inside of a field that the descriptor knows. */
-static enum message_fault look_inside(const ProtobufCFieldDescriptor *field,
-                                      struct bytes inside,
-                                      uint32_t depth_max)
+static enum message_fault look_inside(struct look look,
+                                      const ProtobufCFieldDescriptor *field,
+                                      struct bytes inside)
 {
     if (field->type == PROTOBUF_C_TYPE_STRING) {
-        return is_text(inside) ? MESSAGE_IS_GOOD : MESSAGE_HAS_NUL;
+        return check_text(inside, look.is_kept);
     }
     if (field->type != PROTOBUF_C_TYPE_MESSAGE) {
         return MESSAGE_IS_GOOD;
     }
-    return depth_max == 0 ? MESSAGE_IS_DEEP
-                          : message_look(field->descriptor, inside, depth_max - 1);
+    if (look.depth_max == 0) {
+        return MESSAGE_IS_DEEP;
+    }
+    look.descriptor = field->descriptor;
+    look.depth_max--;
+    return look_at(look, inside);
 }
 
-enum message_fault message_look(const ProtobufCMessageDescriptor *descriptor,
-                                struct bytes in,
-                                uint32_t depth_max)
+static enum message_fault look_at(struct look look, struct bytes in)
 {
     if (in.size_bytes == 0) {
         return MESSAGE_IS_GOOD;
@@ -105,11 +122,18 @@ enum message_fault message_look(const ProtobufCMessageDescriptor *descriptor,
         }
         const ProtobufCFieldDescriptor *field = inside.size_bytes > 0
                                                     ? protobuf_c_message_descriptor_get_field(
-                                                          descriptor, number)
+                                                          look.descriptor, number)
                                                     : NULL;
-        fault = field != NULL ? look_inside(field, inside, depth_max) : MESSAGE_IS_GOOD;
+        fault = field != NULL ? look_inside(look, field, inside) : MESSAGE_IS_GOOD;
     }
     return fault;
+}
+
+enum message_fault message_look(const ProtobufCMessageDescriptor *descriptor,
+                                struct bytes in,
+                                uint32_t depth_max)
+{
+    return look_at((struct look){descriptor, depth_max, .is_kept = false}, in);
 }
 
 /* --- decoding -------------------------------------------------------------------------------- */
@@ -141,6 +165,10 @@ static enum status refuse(const ProtobufCMessageDescriptor *descriptor,
     if (fault == MESSAGE_HAS_NUL) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT, "The request holds a NUL in a text");
     }
+    if (fault == MESSAGE_IS_NO_UTF8) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "The request holds a text that is no UTF-8");
+    }
     if (fault == MESSAGE_IS_DEEP) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "The request is nested deeper than %d messages, as a filter of too many "
@@ -151,25 +179,45 @@ static enum status refuse(const ProtobufCMessageDescriptor *descriptor,
                      descriptor->name);
 }
 
-enum status message_decode(const ProtobufCMessageDescriptor *descriptor,
-                           struct bytes in,
-                           struct arena *arena,
-                           ProtobufCMessage **ret_message,
-                           struct error *ret_error)
+static enum status decode(struct look look,
+                          struct bytes in,
+                          struct arena *arena,
+                          ProtobufCMessage **ret_message,
+                          struct error *ret_error)
 {
-    enum message_fault fault = message_look(descriptor, in, MESSAGE_NESTING_MAX);
+    enum message_fault fault = look_at(look, in);
     if (fault != MESSAGE_IS_GOOD) {
-        return refuse(descriptor, fault, ret_error);
+        return refuse(look.descriptor, fault, ret_error);
     }
     struct memory memory = {arena, false};
     ProtobufCAllocator allocator = {allocate, forget, &memory};
-    ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, in.size_bytes,
-                                                          in.data);
+    ProtobufCMessage *message = protobuf_c_message_unpack(look.descriptor, &allocator,
+                                                          in.size_bytes, in.data);
     if (message != NULL) {
         *ret_message = message;
         return STATUS_OK;
     }
     return memory.was_refused
                ? error_set(ret_error, STATUS_NO_MEMORY, "The request takes too much memory")
-               : refuse(descriptor, MESSAGE_IS_NONE, ret_error);
+               : refuse(look.descriptor, MESSAGE_IS_NONE, ret_error);
+}
+
+enum status message_decode(const ProtobufCMessageDescriptor *descriptor,
+                           struct bytes in,
+                           struct arena *arena,
+                           ProtobufCMessage **ret_message,
+                           struct error *ret_error)
+{
+    const struct look look = {descriptor, MESSAGE_NESTING_MAX, .is_kept = false};
+    return decode(look, in, arena, ret_message, ret_error);
+}
+
+enum status message_decode_kept(const ProtobufCMessageDescriptor *descriptor,
+                                struct bytes in,
+                                struct arena *arena,
+                                ProtobufCMessage **ret_message,
+                                struct error *ret_error)
+{
+    const struct look look = {descriptor, MESSAGE_NESTING_MAX, .is_kept = true};
+    return decode(look, in, arena, ret_message, ret_error);
 }

@@ -206,6 +206,7 @@ static enum edubba_code alter(struct admin_call *call,
     if (code == EDUBBA_OK && changes.count > 0) {
         code = edubba_alter_table(call->gateway->client, table->ours, changes.alterations,
                                   changes.count, &call->error);
+        tables_forget(call->gateway->tables, table->ours); /* what is known of its families */
         code = admin_call_rename(call, table, code);
     }
     edubba_schema_free(before);

@@ -30,8 +30,8 @@ static enum status check(struct evaluation *evaluation, struct row_reader *reade
                                      "false mutation list", &evaluation->error);
     }
     if (status == STATUS_OK) {
-        status = filter_compile(operation->filter, operation->filter_bytes, table, 0, &program,
-                                &evaluation->error);
+        status = filter_compile(operation->filter, operation->filter_bytes, table,
+                                (uint64_t)clock_monotonic_ns(), &program, &evaluation->error);
     }
     if (status == STATUS_OK) {
         status = row_read_any(reader, operation->row, program, &evaluation->matched);

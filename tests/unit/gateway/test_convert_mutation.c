@@ -173,6 +173,12 @@ Test(convert_mutation, deletions)
     column->delete_from_column->column_qualifier = data_of("q");
     made = converted(column, false);
     cr_assert(is_text(made.family, "f") && is_text(made.qualifier, "q"));
+    range.end_timestamp_micros = 0;
+    made = converted(column, false);
+    cr_assert(made.start_us == 1000 && made.end_us == 0, "for ever");
+    range.start_timestamp_micros = 0;
+    made = converted(column, false);
+    cr_assert(made.start_us == 0 && made.end_us == 0, "all");
 
     Mutation *family = make(GOOGLE__BIGTABLE__V2__MUTATION__MUTATION_DELETE_FROM_FAMILY);
     family->delete_from_family = take(sizeof *family->delete_from_family);
@@ -238,6 +244,23 @@ Test(convert_mutation, inputs_that_nothing_takes_are_refused_in_bigtables_words)
     cr_assert_eq(converted(add_to_cell(date), false).input, EDUBBA_INPUT_NULL);
 }
 
+Test(convert_mutation, a_deletion_of_no_time_is_refused)
+{
+    Mutation *column = make(GOOGLE__BIGTABLE__V2__MUTATION__MUTATION_DELETE_FROM_COLUMN);
+    Google__Bigtable__V2__TimestampRange range = GOOGLE__BIGTABLE__V2__TIMESTAMP_RANGE__INIT;
+    column->delete_from_column = take(sizeof *column->delete_from_column);
+    google__bigtable__v2__mutation__delete_from_column__init(column->delete_from_column);
+    column->delete_from_column->family_name = text_of("f");
+    column->delete_from_column->time_range = &range;
+    range.start_timestamp_micros = 2000;
+    range.end_timestamp_micros = 2000;
+    cr_assert_str_eq(refusal_of(column),
+                     "Error in field 'Mutation list' : Error in element #1 : Error in field "
+                     "'time_range' : start 2000 must be before the end, which is the same");
+    range.end_timestamp_micros = 1000;
+    cr_assert_eq(converted(column, false).end_us, 1000, "as it is: servers refuse it");
+}
+
 Test(convert_mutation, what_is_missing_is_refused)
 {
     Mutation *no_time = add_to_cell(int_value(1));
@@ -258,6 +281,10 @@ Test(convert_mutation, lists_have_limits)
     cr_assert_eq(api_check_count(0, API_MUTATION_LIST, &error), STATUS_INVALID_ARGUMENT);
     cr_assert_eq(api_check_count(LIMIT_MUTATIONS_PER_REQUEST + 1, API_MUTATION_LIST, &error),
                  STATUS_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text, "Error in field 'Mutation list' : Too many mutations: 100001 "
+                                 "provided; limit 100000");
+    cr_assert_eq(api_check_count(120000, NULL, &error), STATUS_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text, "Too many mutations: 120000 provided; limit 100000");
 }
 
 static const char *identity_row = "row";

@@ -67,7 +67,7 @@ static enum family_verdict verdict_of_model(const struct table *table,
         return FAMILY_FITS;
     }
     if (status == STATUS_NOT_FOUND) {
-        return mutation->kind <= MUTATION_MERGE_TO_CELL ? FAMILY_IS_UNKNOWN : FAMILY_FITS;
+        return FAMILY_IS_UNKNOWN;
     }
     if (strstr(error.text, "must use `int_value`") != NULL) {
         return FAMILY_ADDS_INT64;

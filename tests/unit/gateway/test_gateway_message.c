@@ -5,9 +5,10 @@
 #include "data.pb-c.h"
 #include "gateway/rpc/message.h"
 
-#define FIELD_FILTER 3 /* of ReadRowsRequest */
-#define FIELD_TABLE  1
-#define FIELD_CHAIN  1 /* of RowFilter, and of its Chain what is in it */
+#define FIELD_FILTER      3 /* of ReadRowsRequest */
+#define FIELD_TABLE       1
+#define FIELD_CHAIN       1 /* of RowFilter, and of its Chain what is in it */
+#define FIELD_VALUE_REGEX 9 /* of RowFilter */
 
 typedef Google__Bigtable__V2__ReadRowsRequest Request;
 
@@ -94,6 +95,45 @@ Test(gateway_message, a_text_ends_at_its_end)
     cr_assert_eq(decode(wrap(FIELD_TABLE, 6), &request), STATUS_INVALID_ARGUMENT);
 }
 
+/* Of an instance's display name, say, which is told to all who list instances. */
+Test(gateway_message, a_text_is_utf_8)
+{
+    Request *request = NULL;
+    memcpy(room, "t\xc3\xa4g", 4);
+    cr_assert_eq(decode(wrap(FIELD_TABLE, 4), &request), STATUS_OK);
+    cr_assert_str_eq(request->table_name, "t\xc3\xa4g");
+    memcpy(room, "t\xe4g", 3);
+    size_t size = wrap(FIELD_TABLE, 3);
+    cr_assert_eq(decode(size, &request), STATUS_INVALID_ARGUMENT);
+    cr_assert_eq(message_look(kind, bytes_of(room, size), 1), MESSAGE_IS_NO_UTF8);
+}
+
+Test(gateway_message, what_was_kept_may_hold_another_text)
+{
+    ProtobufCMessage *message = NULL;
+    memcpy(room, "t\xe4g", 3);
+    size_t size = wrap(FIELD_TABLE, 3);
+    cr_assert_eq(message_decode_kept(kind, bytes_of(room, size), &arena, &message, NULL),
+                 STATUS_OK);
+    cr_assert_str_eq(((const Request *)message)->table_name, "t\xe4g");
+    memcpy(room, "t\0g", 3);
+    size = wrap(FIELD_TABLE, 3);
+    cr_assert_eq(message_decode_kept(kind, bytes_of(room, size), &arena, &message, NULL),
+                 STATUS_INVALID_ARGUMENT);
+}
+
+/* Keys, qualifiers, values and patterns are bytes. */
+Test(gateway_message, bytes_are_any)
+{
+    Request *request = NULL;
+    memcpy(room, "\xff\0\xe4", 3);
+    size_t size = wrap(FIELD_VALUE_REGEX, 3);
+    size = wrap(FIELD_FILTER, size);
+    cr_assert_eq(decode(size, &request), STATUS_OK);
+    cr_assert_eq(request->filter->value_regex_filter.len, 3);
+    cr_assert_eq(memcmp(request->filter->value_regex_filter.data, "\xff\0\xe4", 3), 0);
+}
+
 Test(gateway_message, what_is_wrong_is_said_and_nothing_else)
 {
     struct error error = {.status = STATUS_OK};
@@ -108,6 +148,11 @@ Test(gateway_message, what_is_wrong_is_said_and_nothing_else)
     cr_assert_eq(message_decode(kind, bytes_of(room, size), &arena, &message, &error),
                  STATUS_INVALID_ARGUMENT);
     cr_assert_str_eq(error.text, "The request holds a NUL in a text");
+    memcpy(room, "table\xff", 6);
+    size = wrap(FIELD_TABLE, 6);
+    cr_assert_eq(message_decode(kind, bytes_of(room, size), &arena, &message, &error),
+                 STATUS_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text, "The request holds a text that is no UTF-8");
     cr_assert_eq(message_decode(kind, bytes_of(room, size - 1), &arena, &message, &error),
                  STATUS_INVALID_ARGUMENT);
     cr_assert_str_eq(error.text, "The request is not a google.bigtable.v2.ReadRowsRequest");

@@ -21,6 +21,8 @@ static struct {
     struct waiting *waiting; /* to look at the table again */
     struct edubba_row_failure failures[ENTRIES_MAX];
     size_t failure_count;
+    size_t submitted; /* how often */
+    size_t forgotten;
 } fake;
 
 struct open_table *tables_find(struct tables *tables, const char *name)
@@ -47,6 +49,7 @@ void table_release(struct open_table *table)
 void tables_forget_table(struct tables *tables, const struct open_table *table)
 {
     (void)tables, (void)table;
+    fake.forgotten++;
 }
 
 bool waiters_add(struct waiters *waiters, struct waiting *waiting)
@@ -70,6 +73,7 @@ enum edubba_code edubba_submit_rows(struct edubba_table *table,
         .failure_count = fake.failure_count,
     };
     (void)table, (void)entries, (void)deadline_ms, (void)error;
+    fake.submitted++;
     completion(context, &result);
     return EDUBBA_OK;
 }
@@ -83,6 +87,7 @@ struct rpc_call {
     size_t entry_count; /* that were told of */
     int32_t codes[ENTRIES_MAX];
     char texts[ENTRIES_MAX][256];
+    char text[256]; /* of a call that failed */
 };
 
 struct arena *rpc_call_arena(struct rpc_call *call)
@@ -165,12 +170,19 @@ void rpc_finish_ok(struct rpc_call *call)
 
 void rpc_fail(struct rpc_call *call, enum edubba_code code, const char *format, ...)
 {
-    (void)format;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(call->text, sizeof call->text, format, arguments);
+    va_end(arguments);
     call->code = code;
 }
 
-/* Two rows: a cell of each. */
-static void run(struct rpc_call *call, const char *family, enum edubba_aggregate aggregate)
+/* Two rows, good and that of the key: of each a cell, the second's of that time. */
+static void run_with(struct rpc_call *call,
+                     const char *family,
+                     enum edubba_aggregate aggregate,
+                     const char *key,
+                     int64_t timestamp_us)
 {
     static char table[] = "projects/p/instances/i/tables/T";
     static char name[] = "f";
@@ -179,21 +191,30 @@ static void run(struct rpc_call *call, const char *family, enum edubba_aggregate
         .deadline_max_ms = 1000,
     };
     const struct edubba_family known = {.name = family, .aggregate = aggregate};
-    Google__Bigtable__V2__Mutation__SetCell cell;
-    Google__Bigtable__V2__Mutation mutation;
-    Google__Bigtable__V2__Mutation *mutations[] = {&mutation};
-    Google__Bigtable__V2__MutateRowsRequest__Entry entry;
-    Google__Bigtable__V2__MutateRowsRequest__Entry *entries[] = {&entry, &entry};
+    static uint8_t keys[2][8];
+    Google__Bigtable__V2__Mutation__SetCell cell[2];
+    Google__Bigtable__V2__Mutation mutation[2];
+    Google__Bigtable__V2__Mutation *mutations[] = {&mutation[0], &mutation[1]};
+    Google__Bigtable__V2__MutateRowsRequest__Entry entry[2];
+    Google__Bigtable__V2__MutateRowsRequest__Entry *entries[] = {&entry[0], &entry[1]};
     Google__Bigtable__V2__MutateRowsRequest request;
-    google__bigtable__v2__mutation__set_cell__init(&cell);
-    google__bigtable__v2__mutation__init(&mutation);
-    google__bigtable__v2__mutate_rows_request__entry__init(&entry);
+    memcpy(keys[0], "good", 4);
+    memcpy(keys[1], key, strlen(key));
+    for (size_t i = 0; i < 2; i++) {
+        google__bigtable__v2__mutation__set_cell__init(&cell[i]);
+        google__bigtable__v2__mutation__init(&mutation[i]);
+        google__bigtable__v2__mutate_rows_request__entry__init(&entry[i]);
+        cell[i].family_name = name;
+        cell[i].timestamp_micros = i == 0 ? 0 : timestamp_us;
+        mutation[i].mutation_case = GOOGLE__BIGTABLE__V2__MUTATION__MUTATION_SET_CELL;
+        mutation[i].set_cell = &cell[i];
+        entry[i].row_key = (ProtobufCBinaryData){i == 0 ? 4 : strlen(key), keys[i]};
+        entry[i].mutations = &mutations[i];
+        entry[i].n_mutations = 1;
+    }
     google__bigtable__v2__mutate_rows_request__init(&request);
-    cell.family_name = name;
-    mutation.mutation_case = GOOGLE__BIGTABLE__V2__MUTATION__MUTATION_SET_CELL;
-    mutation.set_cell = &cell;
-    entry.mutations = mutations;
-    entry.n_mutations = 1;
+    fake.submitted = 0;
+    fake.forgotten = 0;
     request.table_name = table;
     request.entries = entries;
     request.n_entries = 2;
@@ -213,6 +234,11 @@ static void run(struct rpc_call *call, const char *family, enum edubba_aggregate
     memory_free(fake.table);
 }
 
+static void run(struct rpc_call *call, const char *family, enum edubba_aggregate aggregate)
+{
+    run_with(call, family, aggregate, "other", 0);
+}
+
 Test(mutate_rows, each_entry_is_told_how_it_ended_and_why)
 {
     struct rpc_call call = {.room_bytes = 4096};
@@ -224,6 +250,7 @@ Test(mutate_rows, each_entry_is_told_how_it_ended_and_why)
     cr_assert_eq(call.codes[1], EDUBBA_NOT_FOUND);
     cr_assert_not_null(strstr(call.texts[1], "'r1' (projects/p/instances/i/tables/T)"), "%s",
                        call.texts[1]);
+    cr_assert_eq(fake.forgotten, 1, "the server knows that the family has gone");
 }
 
 /* The first entry is done, and would be done again if the call failed as a whole. */
@@ -254,4 +281,49 @@ Test(mutate_rows, what_does_not_go_with_its_family_is_refused_with_room_or_witho
                            roomy.texts[i]);
         cr_assert_eq(full.codes[i], EDUBBA_INVALID_ARGUMENT);
     }
+}
+
+/* As was measured of Bigtable: the good entry fails, too, and nothing is written. */
+Test(mutate_rows, a_family_that_is_not_there_fails_every_entry)
+{
+    struct rpc_call call = {.room_bytes = 65536};
+    run(&call, "g", EDUBBA_PLAIN);
+    cr_assert_eq(fake.submitted, 0);
+    cr_assert_eq(call.code, EDUBBA_OK);
+    cr_assert_eq(call.entry_count, 2);
+    cr_assert_eq(call.codes[0], EDUBBA_NOT_FOUND);
+    cr_assert_str_eq(call.texts[0], "Error while mutating the row 'good' "
+                                    "(projects/p/instances/i/tables/T) : Requested column family "
+                                    "not found: 'f'");
+    cr_assert_eq(call.codes[1], EDUBBA_NOT_FOUND);
+    cr_assert_not_null(strstr(call.texts[1], "'other'"), "%s", call.texts[1]);
+}
+
+/* So it was of a timestamp that the table has not, and of an empty key. */
+Test(mutate_rows, an_entry_that_is_malformed_fails_the_call)
+{
+    struct rpc_call fine = {.room_bytes = 65536};
+    struct rpc_call time = {.room_bytes = 65536};
+    struct rpc_call key = {.room_bytes = 65536};
+    fake.failure_count = 0;
+    run_with(&fine, "f", EDUBBA_PLAIN, "other", EDUBBA_NOW);
+    cr_assert_eq(fake.submitted, 1);
+    cr_assert_eq(fine.entry_count, 2);
+
+    run_with(&time, "f", EDUBBA_PLAIN, "other", 1234);
+    cr_assert_eq(fake.submitted, 0);
+    cr_assert_eq(time.code, EDUBBA_INVALID_ARGUMENT);
+    cr_assert_eq(time.entry_count, 0);
+    cr_assert_str_eq(time.text,
+                     "Error in field 'Entry list' : Error in element #1 : Error in field "
+                     "'Mutation list' : Error in element #0 : Timestamp granularity "
+                     "mismatch. Expected a multiple of 1000 (millisecond granularity), "
+                     "but got 1234.");
+
+    run_with(&key, "f", EDUBBA_PLAIN, "", 0);
+    cr_assert_eq(fake.submitted, 0);
+    cr_assert_eq(key.code, EDUBBA_INVALID_ARGUMENT);
+    cr_assert_str_eq(key.text,
+                     "Error in field 'Entry list' : Error in element #1 : Row keys must be "
+                     "non-empty");
 }

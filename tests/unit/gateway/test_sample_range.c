@@ -48,6 +48,10 @@ Test(sample_range, what_is_inside_stays_and_the_end_is_last)
     cr_assert_eq(cut(samples, "", "a"), 1);
     cr_assert(is_sample(&samples[0], "a", 10));
 
+    cr_assert_eq(cut(samples, "c", "c"), 1, "a range of nothing");
+    cr_assert_eq(samples[0].row.size, 1);
+    cr_assert_eq(cut(samples, "b", "b"), 1, "one that lies on a sample");
+
     cr_assert_eq(cut(samples, "x", "y"), 1, "behind the last");
     cr_assert(is_sample(&samples[0], "y", 10));
 }

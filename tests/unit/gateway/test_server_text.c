@@ -88,6 +88,18 @@ Test(server_text, tables_and_families_are_told_apart)
         EDUBBA_NOT_FOUND, "Error while reading table 'T' : Requested column family not found"));
 }
 
+Test(server_text, what_tells_of_a_newer_schema)
+{
+    const char
+        *missing = "Error while mutating the row 'r' (T) : Requested column family not found: 'f'";
+    const char *type = "Error while mutating the row 'r' (T) : Column family type mismatch";
+    cr_assert(server_text_is_of_family(EDUBBA_NOT_FOUND, missing));
+    cr_assert(server_text_is_of_family(EDUBBA_INVALID_ARGUMENT, type));
+    cr_assert_not(server_text_is_of_family(EDUBBA_INVALID_ARGUMENT, missing));
+    cr_assert_not(server_text_is_of_family(EDUBBA_NOT_FOUND, "table 'T' was not found"));
+    cr_assert_not(server_text_is_of_family(EDUBBA_INVALID_ARGUMENT, "Row keys must be non-empty"));
+}
+
 Test(server_text, what_may_pass_is_tried_again)
 {
     cr_assert_eq(server_text_code(EDUBBA_RESOURCE_EXHAUSTED), EDUBBA_UNAVAILABLE);

@@ -112,6 +112,27 @@ Test(server, check_and_mutate_looks_at_both_branches)
     fixture_deinit(&fixture);
 }
 
+/* A sample takes a row by chance: not the same rows each time. */
+Test(server, check_and_mutate_draws_a_sample_anew)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 0);
+    const struct filter sample = {.kind = FILTER_ROW_SAMPLE, .probability = 0.5};
+    int matched = 0;
+    struct operation put = client_put(client, "r", "a", "x", 1);
+    cr_assert_eq(client_run(client, &put).status, STATUS_OK);
+    for (uint64_t i = 0; i < 64; i++) {
+        struct operation operation = check_and_put(client, "r", "yes", "no", i + 2);
+        operation.filter = &sample;
+        struct operation_result result = client_run(client, &operation);
+        cr_assert_eq(result.status, STATUS_OK);
+        matched += result.matched ? 1 : 0;
+    }
+    cr_assert(matched > 0 && matched < 64, "%d of 64", matched); /* else one of 2^63 */
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
 Test(server, a_bad_operation_fails_alone)
 {
     start_with_one_tablet();
