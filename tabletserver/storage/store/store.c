@@ -60,7 +60,8 @@ static void free_tablets(struct store *store)
         store_tablet_unref(tablet);
     }
     memory_free(store->tablets);
-    memory_free(store->tablet_slots);
+    store_tablet_map_deinit(&store->by_number);
+    store_tablet_map_deinit(&store->hidden_by_number);
 }
 
 static void destroy(struct store *store)

@@ -399,35 +399,3 @@ void store_commit_synced(struct store *store)
         }
     }
 }
-
-/* --- releasing the log -------------------------------------------------------------------------- */
-
-static void lower(uint64_t *position, struct store_tablet *tablet)
-{
-    const struct store_window_entry *waiting = store_window_first(&tablet->window);
-    uint64_t held = store_configuration_holds(tablet);
-    *position = held < *position ? held : *position;
-    *position = waiting != NULL && waiting->position < *position ? waiting->position : *position;
-    (void)pthread_mutex_lock(&tablet->mutex);
-    for (uint32_t i = 0; i < tablet->layer_count; i++) {
-        uint64_t first = atomic_load_explicit(&tablet->layers[i]->first_position,
-                                              memory_order_relaxed);
-        *position = first < *position ? first : *position;
-    }
-    (void)pthread_mutex_unlock(&tablet->mutex);
-}
-
-void store_release_log(struct store *store)
-{
-    uint64_t position = store->log_position;
-    for (uint32_t i = 0; i < store->tablet_count; i++) {
-        lower(&position, store->tablets[i]);
-    }
-    for (struct store_tablet *t = store->hidden; t != NULL; t = t->hidden_next) {
-        lower(&position, t);
-    }
-    if (store->log != NULL && position > store->log_released) {
-        store->log_released = position;
-        log_release(store->log, position);
-    }
-}

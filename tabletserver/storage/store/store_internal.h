@@ -31,6 +31,7 @@
 #include "tabletserver/storage/store/store_event.h"
 #include "tabletserver/storage/store/store_identity.h"
 #include "tabletserver/storage/store/store_meta.h"
+#include "tabletserver/storage/store/store_tablet_map.h"
 #include "tabletserver/storage/store/store_tablet_state.h"
 #include "tabletserver/storage/store/store_trouble.h"
 
@@ -107,9 +108,9 @@ struct store {
     struct store_tablet **tablets; /* changed by the loop [S]; read by the loop freely */
     uint32_t tablet_count;
     uint32_t tablet_capacity;
-    uint32_t *tablet_slots; /* [L] hash: number -> index + 1; 0 = free */
-    uint32_t tablet_slot_count;
-    struct store_tablet *hidden; /* [S] split or dropping */
+    struct store_tablet_map by_number;        /* [L] the same */
+    struct store_tablet *hidden;              /* [S] split or dropping */
+    struct store_tablet_map hidden_by_number; /* [S] the same */
 
     struct buffer payload;                /* [L] of the record that is being appended; reused */
     struct store_entry giving;            /* [L] the entry that is being appended */
@@ -117,7 +118,10 @@ struct store {
     uint64_t log_position;                /* [L] of the last append */
     uint64_t log_position_checked; /* [L] log_position when memtables were last checked for age */
     uint64_t log_released;         /* [L] the log was told that nothing below it is needed here */
-    uint64_t log_keep_from;        /* [L] and that from here on it is kept for other copies */
+    /* [L] Who keeps the log from letting more go, as what it needs begins below log_held_end; NULL: not known. */
+    struct store_tablet *log_holder;
+    uint64_t log_held_end;  /* [L] */
+    uint64_t log_keep_from; /* [L] and that from here on it is kept for other copies */
     atomic_uint_fast64_t synced_position;
     atomic_uint_fast64_t memory_bytes;       /* of all layers */
     atomic_uint_fast64_t memory_limit_bytes; /* as set, or less when the disk is nearly full */
@@ -182,6 +186,7 @@ struct store {
 
     /* Counters. */
     atomic_uint_fast64_t records;
+    atomic_uint_fast64_t looked_at; /* tablets, by who looks at many of them: tests count */
     atomic_uint_fast64_t flushes;
     atomic_uint_fast64_t flush_transactions;
     atomic_uint_fast64_t flush_bytes;
@@ -266,6 +271,11 @@ bool store_tablet_raise_horizon(struct store_tablet *tablet, const struct horizo
 /* Loop: put a new list in the place of the old; takes the reference. */
 void store_tablet_publish_range_deletes(struct store_tablet *tablet,
                                         struct store_range_deletes *deletes);
+/* The one of that number which is split or dropping; NULL when there is none.  On the loop, or with the mutex. */
+struct store_tablet *store_tablets_find_hidden(const struct store *store, uint64_t tablet);
+
+/* --- store_line.c --------------------------------------------------------------------------------- */
+
 /* Loop: drop the layer from all tablets that read it. */
 void store_layer_forget(struct store *store, struct store_layer *layer);
 

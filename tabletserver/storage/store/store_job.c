@@ -81,11 +81,7 @@ void store_tablet_drop(struct store *store, struct store_tablet *tablet)
 
 bool store_is_ending(const struct store *store, uint64_t tablet)
 {
-    const struct store_tablet *hidden = store->hidden;
-    while (hidden != NULL && hidden->descriptor.tablet != tablet) {
-        hidden = hidden->hidden_next;
-    }
-    return hidden != NULL;
+    return store_tablets_find_hidden(store, tablet) != NULL;
 }
 
 bool store_job_is_due(struct store_job *job)

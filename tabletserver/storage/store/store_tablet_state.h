@@ -168,6 +168,7 @@ struct store_tablet {
     struct store *store;       /* [C] */
     /* [C]: its bytes lie behind the struct.  But its configuration is [T]. */
     struct store_tablet_descriptor descriptor;
+    uint32_t index;                         /* [L] in store->tablets, where it is there */
     void *context;                          /* [L] of the server above */
     void *replica;                          /* [L] of the host that performs its replica */
     _Atomic(enum store_tablet_state) state; /* changed by the loop */
@@ -249,6 +250,8 @@ struct store_tablet {
     bool was_merged;                  /* [L] it is the one, since the store was opened */
     struct store_job *drop_job;       /* [L] made with the tablet, so that dropping cannot fail */
     struct store_tablet *hidden_next; /* [S] in store->hidden */
+    struct store_tablet *hidden_before; /* [S] in the same */
+    bool is_hidden;                     /* [L] it is in there */
 
     /* --- what the base has of it --- */
     uint64_t flushed_sequence;          /* [W] */
