@@ -17,6 +17,7 @@
 #include "common/base/assert.h"
 #include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/copies/store_replica.h"
+#include "tabletserver/storage/flush/flush_choice.h"
 #include "tabletserver/storage/record/record_replica.h"
 #include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
@@ -92,6 +93,7 @@ static void push_ending(struct store_tablet *parent, struct store_layer *ending,
     (void)flush_progress_step(&parent->progress, &frozen);
     (void)flush_progress_step(&parent->progress, &committed);
     (void)pthread_mutex_unlock(&parent->mutex);
+    flush_list(parent);
 }
 
 /* All that may fail; after a failure nothing has changed, but that a memtable may be frozen. */

@@ -6,6 +6,7 @@
  */
 #include "common/base/assert.h"
 #include "tabletserver/storage/copies/store_copies.h"
+#include "tabletserver/storage/flush/flush_choice.h"
 #include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_split.h"
@@ -37,6 +38,9 @@ void store_count_memory(struct store *store, struct store_layer *layer)
     if (now != before) {
         atomic_store_explicit(&layer->bytes, now, memory_order_relaxed);
         atomic_fetch_add_explicit(&store->memory_bytes, now - before, memory_order_relaxed);
+        if (now > atomic_load_explicit(&store->largest_bytes, memory_order_relaxed)) {
+            atomic_store(&store->largest_bytes, now);
+        }
     }
 }
 
@@ -136,6 +140,7 @@ enum status store_freeze(struct store_tablet *tablet)
     struct flush_event event = {.kind = FLUSH_EVENT_FROZEN, .last_sequence = active->last_sequence};
     (void)flush_progress_step(&tablet->progress, &event);
     (void)pthread_mutex_unlock(&tablet->mutex);
+    flush_list(tablet);
     store_work_wake(store);
     return STATUS_OK;
 }

@@ -168,23 +168,15 @@ enum status store_erase_step(struct store *store, bool *ret_worked)
 
 /* --- erasing what DropRowRange has covered -------------------------------------------------------- */
 
-/* The oldest range delete of the tablet when its erasing is due: all older data is in the base. */
-static bool due_range_delete(struct store_tablet *tablet,
-                             struct store_range_deletes **ret_deletes,
-                             struct store_pieces **ret_pieces)
+/* Is the erasing of its oldest range delete due: is all older data in the base? */
+static bool wants_erasing(struct store_tablet *tablet)
 {
-    bool due = false;
     if (store_rests_damaged(tablet, STORE_CHORE_ERASE) || !store_may_keep_house(tablet)) {
         return false;
     }
     (void)pthread_mutex_lock(&tablet->mutex);
-    if (tablet->range_deletes->count > 0 && tablet->lineage_count == 0 &&
-        !atomic_load(&tablet->erase.told) && atomic_load(&tablet->state) == STORE_TABLET_LIVE &&
-        tablet->range_deletes->deletes[0].sequence <= tablet->flushed_sequence) {
-        due = true;
-        *ret_deletes = store_range_deletes_ref(tablet->range_deletes);
-        *ret_pieces = store_pieces_ref(tablet->pieces);
-    }
+    bool due = tablet->range_deletes->count > 0 && !atomic_load(&tablet->erase.told) &&
+               tablet->range_deletes->deletes[0].sequence <= tablet->flushed_sequence;
     (void)pthread_mutex_unlock(&tablet->mutex);
     return due;
 }
@@ -262,23 +254,21 @@ static enum status erase_range_step(struct store_tablet *tablet,
 
 enum status store_erase_range_step(struct store *store, bool *ret_worked)
 {
-    struct store_tablet *tablet = NULL;
-    struct store_range_deletes *deletes = NULL;
     struct store_pieces *pieces = NULL;
-    (void)pthread_mutex_lock(&store->mutex);
-    for (uint32_t i = 0; i < store->tablet_count && tablet == NULL; i++) {
-        if (due_range_delete(store->tablets[i], &deletes, &pieces)) {
-            tablet = store->tablets[i];
-            store_tablet_ref(tablet);
-        }
-    }
-    (void)pthread_mutex_unlock(&store->mutex);
+    struct store_tablet *tablet = store_choose_untidy(store, STORE_CHORE_ERASE, wants_erasing,
+                                                      &pieces);
     *ret_worked = tablet != NULL;
     if (tablet == NULL) {
         return STATUS_OK;
     }
-    enum status status = erase_range_step(tablet, &deletes->deletes[0], pieces);
-    status = store_note_step(tablet, STORE_CHORE_ERASE, status);
+    (void)pthread_mutex_lock(&tablet->mutex);
+    struct store_range_deletes *deletes = store_range_deletes_ref(tablet->range_deletes);
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    enum status status = STATUS_OK;
+    if (deletes->count > 0) { /* else it was cut off meanwhile */
+        status = erase_range_step(tablet, &deletes->deletes[0], pieces);
+        status = store_note_step(tablet, STORE_CHORE_ERASE, status);
+    }
     store_range_deletes_unref(deletes);
     store_pieces_unref(pieces);
     store_tablet_unref(tablet);

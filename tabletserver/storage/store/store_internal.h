@@ -127,8 +127,10 @@ struct store {
     atomic_uint_fast64_t memory_limit_bytes; /* as set, or less when the disk is nearly full */
     atomic_uint_fast64_t frozen_bytes;       /* of the frozen ones among them */
     atomic_uint_fast64_t due_bytes;          /* see store_room.h */
-    atomic_uint_fast64_t doomed_bytes;       /* of all layers: see store_collect.h */
-    atomic_bool room_wanted;                 /* the loop waits for memory: it is to be woken */
+    atomic_uint_fast64_t
+        largest_bytes; /* of all memtables; a short while ago, where it has become less */
+    atomic_uint_fast64_t doomed_bytes; /* of all layers: see store_collect.h */
+    atomic_bool room_wanted;           /* the loop waits for memory: it is to be woken */
     struct store_spare_reads spare_reads;
     atomic_bool flush_stuck;   /* some tablet's flush was, since the store was opened */
     bool failure_told;         /* [L] on_failed was called */
@@ -147,7 +149,13 @@ struct store {
     bool work_started;
     bool work_woken; /* [S] */
     atomic_bool stop;
-    struct store_job *jobs;          /* [S] oldest first */
+    struct store_queue frozen; /* [S] tablets with frozen memtables, or that had some */
+    struct pairing_heap turns; /* [S] the same, by where these begin in the log */
+    /* [S] What housekeeping has to look at (store_untidy.c): */
+    struct store_queue untidy;  /* tablets that are to be swept or estimated, or were */
+    struct store_queue erasing; /* tablets with range deletes, or that had some */
+    int64_t collect_look_us; /* [S] before that no pass of garbage collection is due, or goes on */
+    struct store_job *jobs;  /* [S] oldest first */
     struct store_job *creating;      /* [L] */
     struct store_event *events;      /* [S] oldest first */
     struct store_event **events_end; /* [S] */
@@ -174,8 +182,9 @@ struct store {
     bool tablet_failed;      /* a tablet's flush did: that one is not tried before retry_at_ns */
     int64_t housekeeping_retry_ns;
     int64_t job_retry_ns;
-    uint64_t meta_clock; /* the highest stamp clock that the base knows of */
-    int64_t retry_at_ns; /* after a failed flush: not before */
+    int64_t largest_look_ns; /* when largest_bytes is to be looked for again */
+    uint64_t meta_clock;     /* the highest stamp clock that the base knows of */
+    int64_t retry_at_ns;     /* after a failed flush: not before */
     uint32_t housekeeping_turn;
     uint32_t housekeeping_credit; /* earned by steps of the flush */
     bool housekeeping_in_vain;    /* it found nothing to do since a memtable was flushed last */

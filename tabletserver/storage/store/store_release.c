@@ -39,7 +39,7 @@ static void count_looks(struct store *store)
 /* The one that comes after it among all, the first after NULL. */
 static struct store_tablet *after(const struct store *store, const struct store_tablet *tablet)
 {
-    if (tablet != NULL && tablet->is_hidden) {
+    if (tablet != NULL && !tablet->is_listed) {
         return tablet->hidden_next;
     }
     uint32_t index = tablet != NULL ? tablet->index + 1 : 0;

@@ -22,6 +22,7 @@
 #include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_split.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 /* The work thread looks at it too: the layer that ends with it waits until the children are there. */
 static void set_sequences(struct store_tablet *parent, uint64_t sequence, uint64_t ending)
@@ -244,6 +245,7 @@ void store_split_note_written(struct store_tablet *parent)
         child->applied_whole = true;
         child->estimate_due = true;
         child->sweep.due = true;
+        store_note_untidy(child);
     }
     parent->split.event = (struct store_event){.kind = STORE_EVENT_SPLIT_FINISHED,
                                                .subject = parent};

@@ -3,7 +3,9 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tabletserver/storage/flush/flush_choice.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 /* --- one tablet --------------------------------------------------------------------------------- */
 
@@ -69,6 +71,10 @@ enum status store_tablet_allocate(struct store *store,
     }
     atomic_init(&tablet->references, 1);
     tablet->store = store;
+    tablet->frozen.tablet = tablet;
+    tablet->turn.tablet = tablet;
+    tablet->untidy.tablet = tablet;
+    tablet->erasing.tablet = tablet;
     copy_descriptor(tablet, descriptor);
     (void)pthread_mutex_init(&tablet->mutex, NULL);
     flush_progress_init(&tablet->progress, 0, false);
@@ -183,8 +189,12 @@ void store_tablet_publish_range_deletes(struct store_tablet *tablet,
     (void)pthread_mutex_lock(&tablet->mutex);
     struct store_range_deletes *old = tablet->range_deletes;
     tablet->range_deletes = deletes;
+    bool any = deletes->count > 0;
     (void)pthread_mutex_unlock(&tablet->mutex);
     store_range_deletes_unref(old);
+    if (any) {
+        store_note_erasing(tablet);
+    }
 }
 
 /* --- the store's lists -------------------------------------------------------------------------- */
@@ -233,6 +243,10 @@ void store_tablets_add(struct store *store, struct store_tablet *tablet)
     tablet->index = store->tablet_count;
     (void)pthread_mutex_lock(&store->mutex);
     store->tablets[store->tablet_count++] = tablet;
+    tablet->is_listed = true;
+    store_queue_put(&store->untidy, &tablet->untidy);
+    store_queue_put(&store->erasing, &tablet->erasing);
+    store->collect_look_us = 0;
     (void)pthread_mutex_unlock(&store->mutex);
     store_tablet_map_put(&store->by_number, tablet);
 }
@@ -245,7 +259,9 @@ void store_tablets_hide(struct store *store, struct store_tablet *tablet)
     struct store_tablet *last = store->tablets[--store->tablet_count];
     store->tablets[tablet->index] = last;
     last->index = tablet->index;
-    tablet->is_hidden = true;
+    tablet->is_listed = false;
+    store_queue_remove(&store->untidy, &tablet->untidy);
+    store_queue_remove(&store->erasing, &tablet->erasing);
     tablet->hidden_before = NULL;
     tablet->hidden_next = store->hidden;
     if (store->hidden != NULL) {
@@ -269,7 +285,7 @@ void store_tablets_forget(struct store *store, struct store_tablet *tablet)
         tablet->hidden_next->hidden_before = tablet->hidden_before;
     }
     tablet->hidden_next = NULL;
-    tablet->is_hidden = false;
+    flush_unlist(tablet);
     (void)pthread_mutex_unlock(&store->mutex);
     store->log_holder = store->log_holder == tablet ? NULL : store->log_holder;
 }

@@ -28,6 +28,15 @@ void store_collect_clear(struct store *store);
 enum status store_scrub_step(struct store *store, bool *ret_worked);
 enum status store_estimate_step(struct store *store, bool *ret_worked);
 
+/* It is to be swept or estimated; it has range deletes.  Any thread, without its mutex and the store's. */
+void store_note_untidy(struct store_tablet *tablet);
+void store_note_erasing(struct store_tablet *tablet);
+/* The first of those with that chore that `wants`, with a reference on it and on its pieces; NULL when there is none. */
+struct store_tablet *store_choose_untidy(struct store *store,
+                                         enum store_chore chore,
+                                         bool (*wants)(struct store_tablet *tablet),
+                                         struct store_pieces **ret_pieces);
+
 /* May anything but a flush write to the tablet's rows?  Not while a flush stands in the middle of
  * them: a chunk joined across that place would look younger than deletes that are still to come. */
 bool store_may_keep_house(struct store_tablet *tablet);

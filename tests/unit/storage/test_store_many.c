@@ -73,7 +73,8 @@ Test(store_many, a_memtable_that_is_flushed_is_forgotten_where_it_is_and_the_log
     fixture_flush(&fixture);
     store_poll(fixture.store);
     store_check(fixture.store);
-    cr_assert_lt(looked_at() - before, FEW * MANY, "%llu", (unsigned long long)(looked_at() - before));
+    cr_assert_lt(looked_at() - before, FEW * MANY, "%llu",
+                 (unsigned long long)(looked_at() - before));
     for (uint32_t i = 0; i < MANY; i++) {
         cr_assert_eq(tablets[i]->layer_count, 1);
     }
@@ -156,11 +157,35 @@ Test(store_many, a_split_looks_at_what_came_of_it)
     store_check(fixture.store);
     FIXTURE_PUMP_UNTIL(&fixture, fixture_flushes_pending(&fixture) == 0);
     store_check(fixture.store);
-    cr_assert_lt(looked_at() - before, FEW * MANY, "%llu", (unsigned long long)(looked_at() - before));
+    cr_assert_lt(looked_at() - before, FEW * MANY, "%llu",
+                 (unsigned long long)(looked_at() - before));
     cr_assert_null(fixture.store->hidden);
     for (uint32_t i = 0; i < store_tablet_count(fixture.store); i++) {
         const struct store_tablet *tablet = store_tablet_at(fixture.store, i);
         cr_assert_eq(tablet->layer_count, 1);
         cr_assert_eq(tablet->lineage_count, 0);
+    }
+}
+
+/* Also once the passes of garbage collection are over that are due after a start. */
+Test(store_many, who_has_nothing_to_do_looks_at_nobody)
+{
+    write_to_all();
+    fixture_flush(&fixture);
+    fixture_close(&fixture);
+    fixture.settings.gc_interval_us = INT64_C(3600) * 1000 * 1000;
+    fixture_open(&fixture);
+    uint64_t before = 0;
+    for (int i = 0; i < 300 && looked_at() != before; i++) {
+        before = looked_at();
+        usleep(300 * 1000); /* three times as long as the work thread rests */
+        store_poll(fixture.store);
+    }
+    cr_assert_eq(looked_at(), before, "it goes on");
+    cr_assert_lt(looked_at(), FEW * MANY);
+    for (uint32_t i = 0; i < store_tablet_count(fixture.store); i++) {
+        struct store_tablet *tablet = store_tablet_at(fixture.store, i);
+        cr_assert_not(tablet->sweep.due);
+        cr_assert_not(tablet->estimate_due);
     }
 }
