@@ -56,7 +56,7 @@ struct store_lesson;
 
 /* Something the loop wants written: create, drop, merge or learn. */
 struct store_job {
-    struct store_job *next;
+    struct store_job *next;      /* in the store's list; or in one transaction with this one */
     struct store_tablet *tablet; /* with a reference: it is created, unless one of these is set: */
     bool drop;                   /* it is dropped */
     struct store_tablet *merged[2];  /* with references: it is made of these two; else NULL */
@@ -198,6 +198,7 @@ struct store {
     atomic_uint_fast64_t looked_at; /* tablets, by who looks at many of them: tests count */
     atomic_uint_fast64_t flushes;
     atomic_uint_fast64_t flush_transactions;
+    atomic_uint_fast64_t make_transactions; /* that made tablets */
     atomic_uint_fast64_t flush_bytes;
     atomic_uint_fast64_t scrubbed_bytes;
     atomic_uint_fast64_t bad_chunks;

@@ -25,7 +25,17 @@ static void make_all(void)
         char end[8] = "";
         name(i, start);
         name(i + 1, end);
-        tablets[i] = fixture_create(&fixture, i + 1, start, end);
+        const struct store_tablet_descriptor descriptor = {
+            .tablet = i + 1,
+            .table = 1,
+            .configuration = 1,
+            .range = {bytes_of_text(start), bytes_of_text(end)}};
+        cr_assert_eq(store_tablet_create(fixture.store, &descriptor), STATUS_OK);
+    }
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.created_count == MANY);
+    for (uint32_t i = 0; i < MANY; i++) {
+        tablets[i] = store_tablet_find(fixture.store, i + 1);
+        cr_assert_not_null(tablets[i]);
     }
 }
 
@@ -65,6 +75,39 @@ static void write_to_all(void)
     }
     store_commit(fixture.store);
     FIXTURE_PUMP_UNTIL(&fixture, store_tablet_committed(tablets[MANY - 1]) > 0);
+}
+
+Test(store_many, what_is_made_together_is_made_in_few_transactions)
+{
+    cr_assert_leq(atomic_load(&fixture.store->make_transactions), MANY / 4);
+    store_check(fixture.store);
+    fixture_close(&fixture);
+    fixture_open(&fixture);
+    cr_assert_eq(store_tablet_count(fixture.store), MANY);
+    for (uint32_t i = 0; i < MANY; i++) {
+        tablets[i] = store_tablet_find(fixture.store, i + 1);
+    }
+    write_to_all();
+}
+
+/* Were all written, the base would have other pieces of it than memory: a crash in the middle of its first flush, which
+ * names them, would lose what was flushed before. */
+Test(store_many, what_is_asked_for_twice_is_made_once)
+{
+    struct store_tablet_descriptor descriptor = {.table = 1, .configuration = 1};
+    for (uint32_t i = 0; i < 100; i++) {
+        descriptor.tablet = MANY + 2 + i; /* meanwhile the others wait, and are taken up together */
+        cr_assert_eq(store_tablet_create(fixture.store, &descriptor), STATUS_OK);
+    }
+    for (int i = 0; i < 3; i++) {
+        descriptor.tablet = MANY + 1;
+        cr_assert_eq(store_tablet_create(fixture.store, &descriptor), STATUS_OK);
+    }
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.created_count == MANY + 103);
+    uint64_t extent = store_tablet_find(fixture.store, MANY + 1)->pieces->pieces[0].extent;
+    fixture_close(&fixture);
+    fixture_open(&fixture);
+    cr_assert_eq(store_tablet_find(fixture.store, MANY + 1)->pieces->pieces[0].extent, extent);
 }
 
 Test(store_many, a_memtable_that_is_flushed_is_forgotten_where_it_is_and_the_log_asks_few)
