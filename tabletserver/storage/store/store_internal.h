@@ -48,6 +48,8 @@ struct store_erasure {
     struct store_erasure *next;
     uint64_t number;
     int64_t from_ns; /* damage was met in it: when it is tried again */
+    bool begun;      /* in the step that is being taken */
+    bool done;       /* and nothing is left of it */
     struct buffer resume;
     struct store_meta_erasure what; /* bytes behind the struct */
 };
@@ -198,7 +200,8 @@ struct store {
     atomic_uint_fast64_t looked_at; /* tablets, by who looks at many of them: tests count */
     atomic_uint_fast64_t flushes;
     atomic_uint_fast64_t flush_transactions;
-    atomic_uint_fast64_t make_transactions; /* that made tablets */
+    atomic_uint_fast64_t
+        list_transactions; /* that made or dropped tablets, or erased what dropped ones left */
     atomic_uint_fast64_t flush_bytes;
     atomic_uint_fast64_t scrubbed_bytes;
     atomic_uint_fast64_t bad_chunks;

@@ -189,7 +189,7 @@ static enum status create(struct store *store, const struct store_job *job)
         base_writer_abort(writer);
         return status;
     }
-    atomic_fetch_add(&store->make_transactions, 1);
+    atomic_fetch_add(&store->list_transactions, 1);
     return base_writer_commit(writer);
 }
 
@@ -208,27 +208,48 @@ static enum status write_dropped(struct base_writer *writer,
                                : status;
 }
 
+static enum status add_graves(struct store *store, const struct store_job *job)
+{
+    enum status status = STATUS_OK;
+    for (; job != NULL && status == STATUS_OK; job = job->next) {
+        status = store_add_grave(store, job->tablet->descriptor.tablet, job->log_position);
+    }
+    return status;
+}
+
+static enum status write_all_dropped(struct store *store,
+                                     struct base_writer *writer,
+                                     const struct store_job *job,
+                                     struct store_erasure **ret_erasures)
+{
+    enum status status = STATUS_OK;
+    for (; job != NULL && status == STATUS_OK; job = job->next) {
+        status = write_dropped(writer, job->tablet, ret_erasures);
+        if (status == STATUS_OK) {
+            status = store_put_grave(writer, store, job->tablet->descriptor.tablet);
+        }
+    }
+    return status;
+}
+
 static enum status drop(struct store *store, const struct store_job *job)
 {
     struct base_writer *writer = NULL;
     struct store_erasure *erasures = NULL;
-    uint64_t tablet = job->tablet->descriptor.tablet;
-    enum status status = store_add_grave(store, tablet, job->log_position);
+    enum status status = add_graves(store, job);
     if (status == STATUS_OK) {
         status = base_writer_begin(store->base, &writer);
     }
     if (status != STATUS_OK) {
         return status;
     }
-    status = write_dropped(writer, job->tablet, &erasures);
-    if (status == STATUS_OK) {
-        status = store_put_grave(writer, store, tablet);
-    }
+    status = write_all_dropped(store, writer, job, &erasures);
     if (status == STATUS_OK) {
         status = base_writer_commit(writer);
     } else {
         base_writer_abort(writer);
     }
+    atomic_fetch_add(&store->list_transactions, 1);
     store_keep_erasures(store, erasures, status == STATUS_OK);
     return status;
 }

@@ -123,16 +123,17 @@ static bool is_among(const struct store_job *jobs, uint64_t tablet)
     return jobs != NULL;
 }
 
-/* Those that only make a tablet share a transaction: a table may have a thousand of them, and each sync takes some
- * milliseconds.  One that was asked for twice does not: the second look must find what the first has written. */
-static struct store_job *take_those_that_make(struct store_job **link)
+/* Those that only make a tablet, or only drop one, share a transaction: a table may have a thousand of them, and each sync
+ * takes some milliseconds.  One that was asked for twice does not: the second look must find what the first has written. */
+static struct store_job *take_alike(struct store_job **link)
 {
     struct store_job *first = NULL;
     struct store_job **end = &first;
-    for (uint32_t i = 0; i < STORE_MAKES_MAX; i++) {
+    for (uint32_t i = 0; i < STORE_ALIKE_MAX; i++) {
         struct store_job *job = *link;
-        if (job == NULL || !store_job_makes(job) || !store_job_is_due(job) ||
-            is_among(first, job->tablet->descriptor.tablet)) {
+        bool alike = job != NULL && (first == NULL || job->drop == first->drop) &&
+                     (job->drop || store_job_makes(job));
+        if (!alike || !store_job_is_due(job) || is_among(first, job->tablet->descriptor.tablet)) {
             break;
         }
         *link = job->next;
@@ -158,8 +159,8 @@ static struct store_job *take_job(struct store *store)
     bool passes = *hurried != NULL && (*hurried)->lesson != NULL && store_job_is_due(*hurried);
     link = passes ? hurried : link;
     struct store_job *job = *link;
-    if (job != NULL && store_job_makes(job)) {
-        job = take_those_that_make(link);
+    if (job != NULL && (job->drop || store_job_makes(job))) {
+        job = take_alike(link);
     } else if (job != NULL) {
         *link = job->next;
         job->next = NULL;
@@ -170,8 +171,12 @@ static struct store_job *take_job(struct store *store)
 
 static void put_job_back(struct store *store, struct store_job *job, enum status status)
 {
+    struct store_job *last = job;
+    while (last->next != NULL) {
+        last = last->next;
+    }
     (void)pthread_mutex_lock(&store->mutex);
-    job->next = store->jobs;
+    last->next = store->jobs;
     store->jobs = job;
     (void)pthread_mutex_unlock(&store->mutex);
     store->job_retry_ns = retry_at_ns(status);

@@ -10,10 +10,10 @@
 
 /* May the job run now?  (A child waits until its parent is in the base.) */
 bool store_job_is_due(struct store_job *job);
-/* And those behind it (next), if it makes a tablet: in one transaction, so that an error is of all. */
+/* And those behind it (next), if it makes or drops a tablet: in one transaction, so that an error is of all. */
 enum status store_run_job(struct store *store, struct store_job *job);
 bool store_job_makes(const struct store_job *job); /* a tablet that is new */
-#define STORE_MAKES_MAX 64                         /* in one transaction */
+#define STORE_ALIKE_MAX 64                         /* in one transaction */
 /* Does the base know a tablet of that number? */
 enum status store_is_in_base(struct store *store, uint64_t tablet, bool *ret_stored);
 struct store_erasure *store_erasure_create(uint64_t number, const struct store_meta_erasure *what);

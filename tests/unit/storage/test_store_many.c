@@ -77,9 +77,14 @@ static void write_to_all(void)
     FIXTURE_PUMP_UNTIL(&fixture, store_tablet_committed(tablets[MANY - 1]) > 0);
 }
 
+static uint64_t list_transactions(void)
+{
+    return atomic_load(&fixture.store->list_transactions);
+}
+
 Test(store_many, what_is_made_together_is_made_in_few_transactions)
 {
-    cr_assert_leq(atomic_load(&fixture.store->make_transactions), MANY / 4);
+    cr_assert_leq(list_transactions(), MANY / 4);
     store_check(fixture.store);
     fixture_close(&fixture);
     fixture_open(&fixture);
@@ -88,6 +93,28 @@ Test(store_many, what_is_made_together_is_made_in_few_transactions)
         tablets[i] = store_tablet_find(fixture.store, i + 1);
     }
     write_to_all();
+}
+
+Test(store_many, what_is_dropped_together_goes_in_few_transactions)
+{
+    write_to_all();
+    fixture_flush(&fixture);
+    uint64_t before = list_transactions();
+    for (uint32_t i = 0; i < MANY; i++) {
+        store_tablet_drop(fixture.store, tablets[i]);
+    }
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count == MANY);
+    store_check(fixture.store);
+    for (uint64_t last = 0; last != list_transactions();) { /* until all is erased */
+        last = list_transactions();
+        usleep(500 * 1000);
+        store_poll(fixture.store);
+    }
+    cr_assert_leq(list_transactions() - before, MANY / 4);
+    fixture_close(&fixture);
+    fixture_open(&fixture);
+    cr_assert_eq(store_tablet_count(fixture.store), 0);
+    cr_assert_null(fixture.store->erasures, "nothing is left to be erased");
 }
 
 /* Were all written, the base would have other pieces of it than memory: a crash in the middle of its first flush, which
