@@ -9,6 +9,7 @@
 #include "common/io/mailbox.h"
 #include "common/io/metrics.h"
 #include "common/io/thread.h"
+#include "tabletserver/peer/beacon_due.h"
 #include "tabletserver/peer/beacon_links.h"
 #include "tabletserver/replica/lease_message.h"
 
@@ -282,15 +283,22 @@ static void on_tick(struct beacons *beacons)
 static void *run(void *argument)
 {
     struct beacons *beacons = argument;
+    struct beacon_due due = beacon_due_begin();
     struct note note;
 
     thread_name_set("beacons");
     while (!atomic_load(&beacons->stopping)) {
-        if (mailbox_take(beacons->mailbox, &note, 1, lease_deadline_ns(beacons->lease)) == 1) {
-            on_note(beacons, &note);
+        int64_t now_ns = clock_monotonic_ns();
+        if (beacon_due_is_unsure(&due, now_ns)) {
+            beacon_due_reckon(&due, lease_deadline_ns(beacons->lease), now_ns);
         }
-        if (clock_monotonic_ns() >= lease_deadline_ns(beacons->lease)) {
+        if (mailbox_take(beacons->mailbox, &note, 1, beacon_due_wake_ns(&due)) == 1) {
+            on_note(beacons, &note);
+            beacon_due_note_step(&due, false);
+        }
+        if (clock_monotonic_ns() >= due.due_ns) {
             on_tick(beacons);
+            beacon_due_note_step(&due, true);
         }
     }
     return NULL;

@@ -17,6 +17,7 @@
 #include "common/base/assert.h"
 #include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/copies/store_replica.h"
+#include "tabletserver/storage/flush/flush_choice.h"
 #include "tabletserver/storage/record/record_replica.h"
 #include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
@@ -92,6 +93,7 @@ static void push_ending(struct store_tablet *parent, struct store_layer *ending,
     (void)flush_progress_step(&parent->progress, &frozen);
     (void)flush_progress_step(&parent->progress, &committed);
     (void)pthread_mutex_unlock(&parent->mutex);
+    flush_list(parent);
 }
 
 /* All that may fail; after a failure nothing has changed, but that a memtable may be frozen. */
@@ -234,8 +236,7 @@ static bool are_both_durable(const struct store_tablet *parent)
            parent->split.children[1]->durable_number > 0;
 }
 
-/* It is a first one that makes them both durable.  With a later one there is no parent to look for, which would take the
- * longer the more of them wait for their flush: those of all tablets that were split lately. */
+/* It is a first one that makes them both durable.  With a later one there is no parent to look for. */
 void store_conversion_settle(struct store_tablet *child)
 {
     if (child->durable_number > 1) {
@@ -244,10 +245,7 @@ void store_conversion_settle(struct store_tablet *child)
     (void)pthread_mutex_lock(&child->mutex);
     uint64_t nearest = child->lineage_count > 0 ? child->lineage[0] : 0;
     (void)pthread_mutex_unlock(&child->mutex);
-    struct store_tablet *parent = child->store->hidden;
-    while (parent != NULL && parent->descriptor.tablet != nearest) {
-        parent = parent->hidden_next;
-    }
+    struct store_tablet *parent = store_tablets_find_hidden(child->store, nearest);
     if (parent != NULL && !parent->split.may_end && are_both_durable(parent)) {
         store_split_let_end(parent);
     }

@@ -185,6 +185,8 @@ static void note_written(struct store_tablet *tablet,
     if (lesson->kind == LESSON_END) {
         tablet->half_taught = false;
         tablet->estimate_due = true;
+        store_note_untidy(tablet);
+        store_note_erasing(tablet); /* it may have been taught some */
         store_note_meta_written(tablet);
         return;
     }

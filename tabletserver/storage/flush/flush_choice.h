@@ -23,6 +23,11 @@ struct flush_choice {
 struct flush_choice flush_choose(struct store *store);
 void flush_choice_release(struct store *store, struct flush_choice *choice);
 
+/* The tablet has a frozen memtable.  Without its mutex, and the store's. */
+void flush_list(struct store_tablet *tablet);
+/* It ends: its turn never comes.  With the store's mutex. */
+void flush_unlist(struct store_tablet *tablet);
+
 /* A transaction more of it is in the base: so much less is due. */
 void flush_note_progress(struct store *store, const struct flush_choice *choice);
 

@@ -14,6 +14,7 @@
 #include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_split.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 #define DIRTY_CHECK_ENTRIES 32
 #define DIRTY_CHECK_BYTES   (64 * 1024)
@@ -320,6 +321,8 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     }
     if (run->reached.everything && ends_tablet(run)) {
         store_split_note_written(tablet);
+    } else if (run->reached.everything) {
+        store_note_untidy(tablet);
     }
 }
 
@@ -392,16 +395,11 @@ void store_flush_retry(struct store *store)
 {
     struct flush_event event = {.kind = FLUSH_EVENT_RETRY};
     (void)pthread_mutex_lock(&store->mutex);
-    for (uint32_t i = 0; i < store->tablet_count; i++) {
-        struct store_tablet *tablet = store->tablets[i];
+    for (struct store_queue_node *node = store->frozen.first; node != NULL; node = node->next) {
+        struct store_tablet *tablet = node->tablet;
         (void)pthread_mutex_lock(&tablet->mutex);
         (void)flush_progress_step(&tablet->progress, &event);
         (void)pthread_mutex_unlock(&tablet->mutex);
-    }
-    for (struct store_tablet *t = store->hidden; t != NULL; t = t->hidden_next) {
-        (void)pthread_mutex_lock(&t->mutex);
-        (void)flush_progress_step(&t->progress, &event);
-        (void)pthread_mutex_unlock(&t->mutex);
     }
     (void)pthread_mutex_unlock(&store->mutex);
 }
@@ -411,18 +409,22 @@ static uint64_t pending_of(struct store_tablet *tablet)
     (void)pthread_mutex_lock(&tablet->mutex);
     uint64_t count = tablet->progress.frozen_count;
     (void)pthread_mutex_unlock(&tablet->mutex);
-    return count + (tablet->flush_wanted ? 1 : 0) +
-           (atomic_load(&tablet->state) == STORE_TABLET_SPLIT ? 1 : 0);
+    return count;
 }
 
 uint64_t store_flushes_pending(struct store *store)
 {
     uint64_t count = 0;
-    for (uint32_t i = 0; i < store->tablet_count; i++) {
-        count += pending_of(store->tablets[i]);
+    (void)pthread_mutex_lock(&store->mutex);
+    for (struct store_queue_node *node = store->frozen.first; node != NULL; node = node->next) {
+        count += pending_of(node->tablet);
+    }
+    (void)pthread_mutex_unlock(&store->mutex);
+    for (uint32_t i = 0; store->flush_wanted && i < store->tablet_count; i++) {
+        count += store->tablets[i]->flush_wanted ? 1 : 0;
     }
     for (struct store_tablet *t = store->hidden; t != NULL; t = t->hidden_next) {
-        count += pending_of(t);
+        count += atomic_load(&t->state) == STORE_TABLET_SPLIT ? 1 : 0;
     }
     return count;
 }

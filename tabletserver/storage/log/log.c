@@ -281,6 +281,20 @@ void log_release(struct log *log, uint64_t position)
     (void)pthread_mutex_unlock(&log->mutex);
 }
 
+uint64_t log_segment_end_at(struct log *log, uint64_t position)
+{
+    uint64_t end = 0;
+    (void)pthread_mutex_lock(&log->mutex);
+    for (size_t i = 0; i < log->segments.count; i++) {
+        const struct log_segment_header *header = &log->segments.at[i]->header;
+        if (header->first_position <= position && position < log_segment_end(header)) {
+            end = log_segment_end(header);
+        }
+    }
+    (void)pthread_mutex_unlock(&log->mutex);
+    return end;
+}
+
 void log_keep_spares(struct log *log, uint32_t count_max)
 {
     uint32_t most = log->options.spare_segments_max;

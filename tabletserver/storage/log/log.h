@@ -112,6 +112,10 @@ void log_commit(struct log *log);
 /* Nothing below position is needed any more. */
 void log_release(struct log *log, uint64_t position);
 
+/* Where the segment ends in which a batch begins at position: to release up to one that begins later in it lets go of
+ * nothing more.  0: it lies in none that is here. */
+uint64_t log_segment_end_at(struct log *log, uint64_t position);
+
 /* From now on keep at most so many recycled segments (spare_segments_max at first, and never more);
  * the log's thread deletes those above it. */
 void log_keep_spares(struct log *log, uint32_t count_max);

@@ -60,7 +60,8 @@ static void free_tablets(struct store *store)
         store_tablet_unref(tablet);
     }
     memory_free(store->tablets);
-    memory_free(store->tablet_slots);
+    store_tablet_map_deinit(&store->by_number);
+    store_tablet_map_deinit(&store->hidden_by_number);
 }
 
 static void destroy(struct store *store)
@@ -115,6 +116,9 @@ static enum status allocate(const char *folder,
     atomic_init(&store->memory_limit_bytes, settings->memory_limit_bytes);
     atomic_init(&store->due_bytes, 0);
     store->events_end = &store->events;
+    store_queue_init(&store->frozen);
+    store_queue_init(&store->untidy);
+    store_queue_init(&store->erasing);
     store->lock.file = FILE_CLOSED;
     store->erasure_next = 1;
     store->log_keep_from = UINT64_MAX;

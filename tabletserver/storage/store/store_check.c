@@ -54,13 +54,20 @@ void store_check(struct store *store)
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
         check_tablet(tablet);
+        ASSERT(tablet->index == i && tablet->is_listed);
         ASSERT(store_tablet_find(store, tablet->descriptor.tablet) == tablet);
         enum store_tablet_state state = atomic_load(&tablet->state);
         ASSERT(state == STORE_TABLET_LIVE || state == STORE_TABLET_BARRIER);
     }
+    ASSERT(store->by_number.count == store->tablet_count);
+    uint32_t hidden = 0;
     for (struct store_tablet *t = store->hidden; t != NULL; t = t->hidden_next) {
+        hidden++;
+        ASSERT(!t->is_listed && (t->hidden_next == NULL || t->hidden_next->hidden_before == t));
+        ASSERT(store_tablets_find_hidden(store, t->descriptor.tablet) != NULL);
         enum store_tablet_state state = atomic_load(&t->state);
         ASSERT(state == STORE_TABLET_SPLIT || state == STORE_TABLET_DROPPING);
         check_tablet(t);
     }
+    ASSERT(store->hidden_by_number.count == hidden);
 }

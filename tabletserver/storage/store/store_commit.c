@@ -6,6 +6,7 @@
  */
 #include "common/base/assert.h"
 #include "tabletserver/storage/copies/store_copies.h"
+#include "tabletserver/storage/flush/flush_choice.h"
 #include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_split.h"
@@ -37,6 +38,9 @@ void store_count_memory(struct store *store, struct store_layer *layer)
     if (now != before) {
         atomic_store_explicit(&layer->bytes, now, memory_order_relaxed);
         atomic_fetch_add_explicit(&store->memory_bytes, now - before, memory_order_relaxed);
+        if (now > atomic_load_explicit(&store->largest_bytes, memory_order_relaxed)) {
+            atomic_store(&store->largest_bytes, now);
+        }
     }
 }
 
@@ -136,6 +140,7 @@ enum status store_freeze(struct store_tablet *tablet)
     struct flush_event event = {.kind = FLUSH_EVENT_FROZEN, .last_sequence = active->last_sequence};
     (void)flush_progress_step(&tablet->progress, &event);
     (void)pthread_mutex_unlock(&tablet->mutex);
+    flush_list(tablet);
     store_work_wake(store);
     return STATUS_OK;
 }
@@ -152,22 +157,24 @@ bool store_is_full(const struct store_tablet *tablet)
            store->log_position - first >= store->settings.log_limit_bytes;
 }
 
-/* The active memtable that would free the most; NULL when none has anything.  One behind damage would free nothing. */
-static struct store_tablet *largest_active(struct store *store)
+/* What its active memtable would free; 0 where it may not be frozen now.  One behind damage would free nothing. */
+static size_t active_bytes(const struct store_tablet *tablet)
 {
-    struct store_tablet *largest = NULL;
+    bool may_freeze = tablet->layer_count < STORE_LAYERS_MAX &&
+                      !atomic_load_explicit(&tablet->flush_stuck, memory_order_relaxed) &&
+                      store_tablet_prepared(tablet) >= tablet->hold_until;
+    return may_freeze ? memtable_bytes(tablet->layers[0]->memtable) : 0;
+}
+
+static size_t largest_active_bytes(struct store *store)
+{
     size_t largest_bytes = 0;
+    atomic_fetch_add(&store->looked_at, store->tablet_count);
     for (uint32_t i = 0; i < store->tablet_count; i++) {
-        struct store_tablet *tablet = store->tablets[i];
-        size_t bytes = memtable_bytes(tablet->layers[0]->memtable);
-        if (bytes > largest_bytes && tablet->layer_count < STORE_LAYERS_MAX &&
-            !atomic_load_explicit(&tablet->flush_stuck, memory_order_relaxed) &&
-            store_tablet_prepared(tablet) >= tablet->hold_until) {
-            largest = tablet;
-            largest_bytes = bytes;
-        }
+        size_t bytes = active_bytes(store->tablets[i]);
+        largest_bytes = bytes > largest_bytes ? bytes : largest_bytes;
     }
-    return largest;
+    return largest_bytes;
 }
 
 static uint64_t stuck_bytes(const struct store *store)
@@ -190,6 +197,34 @@ static bool is_enough_frozen(const struct store *store)
     return frozen_bytes >= enough_bytes && frozen_bytes >= enough_bytes + stuck_bytes(store);
 }
 
+/* False: nothing, or not all that it tried. */
+static bool freeze_of_size(struct store *store, size_t least_bytes)
+{
+    bool any = false;
+    atomic_fetch_add(&store->looked_at, store->tablet_count);
+    for (uint32_t i = 0; i < store->tablet_count && !is_enough_frozen(store); i++) {
+        struct store_tablet *tablet = store->tablets[i];
+        if (active_bytes(tablet) >= least_bytes) {
+            if (store_freeze(tablet) != STATUS_OK) {
+                return false;
+            }
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Short of memory: let a quarter of the limit be on its way out, the largest first, by halves of size: to look for the
+ * largest of all again after each would take seconds where the quarter is some thousands of small ones. */
+static void freeze_for_memory(struct store *store)
+{
+    bool more = true;
+    while (more && !is_enough_frozen(store)) {
+        size_t largest_bytes = largest_active_bytes(store);
+        more = largest_bytes > 0 && freeze_of_size(store, largest_bytes / 2 + 1);
+    }
+}
+
 void store_freeze_full_tablets(struct store *store)
 {
     /* Age is checked for all tablets now and then; size for those that were written to. */
@@ -205,12 +240,8 @@ void store_freeze_full_tablets(struct store *store)
             }
         }
     }
-    /* Short of memory: let a quarter of the limit be on its way out. */
-    while (store_memory_presses(store) && !is_enough_frozen(store)) {
-        struct store_tablet *tablet = largest_active(store);
-        if (tablet == NULL || store_freeze(tablet) != STATUS_OK) {
-            break;
-        }
+    if (store_memory_presses(store)) {
+        freeze_for_memory(store);
     }
 }
 
@@ -397,37 +428,5 @@ void store_commit_synced(struct store *store)
             tablet->pending_listed = false;
             store_tablet_unref(tablet);
         }
-    }
-}
-
-/* --- releasing the log -------------------------------------------------------------------------- */
-
-static void lower(uint64_t *position, struct store_tablet *tablet)
-{
-    const struct store_window_entry *waiting = store_window_first(&tablet->window);
-    uint64_t held = store_configuration_holds(tablet);
-    *position = held < *position ? held : *position;
-    *position = waiting != NULL && waiting->position < *position ? waiting->position : *position;
-    (void)pthread_mutex_lock(&tablet->mutex);
-    for (uint32_t i = 0; i < tablet->layer_count; i++) {
-        uint64_t first = atomic_load_explicit(&tablet->layers[i]->first_position,
-                                              memory_order_relaxed);
-        *position = first < *position ? first : *position;
-    }
-    (void)pthread_mutex_unlock(&tablet->mutex);
-}
-
-void store_release_log(struct store *store)
-{
-    uint64_t position = store->log_position;
-    for (uint32_t i = 0; i < store->tablet_count; i++) {
-        lower(&position, store->tablets[i]);
-    }
-    for (struct store_tablet *t = store->hidden; t != NULL; t = t->hidden_next) {
-        lower(&position, t);
-    }
-    if (store->log != NULL && position > store->log_released) {
-        store->log_released = position;
-        log_release(store->log, position);
     }
 }

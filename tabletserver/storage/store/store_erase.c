@@ -11,6 +11,7 @@
 #include "tabletserver/storage/upkeep/store_upkeep.h"
 
 #define ERASE_BUDGET_BYTES (1024 * 1024)
+#define ERASURES_MAX       64 /* in one step */
 
 static const struct stamp stamp_of_all = {UINT64_MAX, UINT32_MAX, UINT32_MAX};
 
@@ -87,7 +88,9 @@ enum status store_note_erasures(struct base_writer *writer,
     for (uint32_t i = 0; i < tablet->pieces->count && status == STATUS_OK; i++) {
         const struct base_piece *piece = &tablet->pieces->pieces[i];
         struct store_meta_erasure what = {piece->extent, piece->range};
-        struct store_erasure *erasure = store_erasure_create(store->erasure_next + i, &what);
+        /* Some of other tablets may be in this transaction. */
+        uint64_t number = *ret_erasures == NULL ? store->erasure_next : (*ret_erasures)->number + 1;
+        struct store_erasure *erasure = store_erasure_create(number, &what);
         if (erasure == NULL) {
             return STATUS_NO_MEMORY;
         }
@@ -114,77 +117,112 @@ void store_keep_erasures(struct store *store, struct store_erasure *erasures, bo
 
 /* --- erasing what dropped tablets left ------------------------------------------------------------ */
 
-/* The link to the oldest that does not rest; to NULL when there is none. */
-static struct store_erasure **find_due(struct store *store)
+static bool rests(const struct store_erasure *erasure)
 {
-    struct store_erasure **link = &store->erasures;
-    while (*link != NULL && (*link)->from_ns > 0 && clock_monotonic_ns() < (*link)->from_ns) {
-        link = &(*link)->next;
-    }
-    return link;
+    return erasure->from_ns > 0 && clock_monotonic_ns() < erasure->from_ns;
 }
 
-static enum status erase_step(struct store *store, struct store_erasure **link)
+static enum status erase_one(struct base_writer *writer, struct store_erasure *erasure)
 {
-    struct store_erasure *erasure = *link;
-    struct base_writer *writer = NULL;
-    enum status status = base_writer_begin(store->base, &writer);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    bool done = false;
-    status = base_erase_step(writer, erasure->what.extent, &erasure->what.range, stamp_of_all,
-                             &erasure->resume, ERASE_BUDGET_BYTES, &done);
-    if (status == STATUS_OK && done) {
+    erasure->begun = true;
+    enum status status = base_erase_step(writer, erasure->what.extent, &erasure->what.range,
+                                         stamp_of_all, &erasure->resume, ERASE_BUDGET_BYTES,
+                                         &erasure->done);
+    if (status == STATUS_OK && erasure->done) {
         struct store_meta_key key = store_meta_key(STORE_META_ERASURE, erasure->number, 0);
         status = base_writer_meta_delete(writer, store_meta_key_bytes(&key));
-    }
-    if (status != STATUS_OK) {
-        base_writer_abort(writer);
-    } else {
-        status = base_writer_commit(writer);
-    }
-    if (status != STATUS_OK) {
-        buffer_reset(&erasure->resume); /* it may stand where nothing was committed */
-    } else if (done) {
-        *link = erasure->next;
-        destroy_erasure(erasure);
     }
     return status;
 }
 
+/* The oldest that do not rest, as long as little is found to erase: of a table that was dropped most may be empty, and each
+ * sync takes some milliseconds.  *ret_met: the last one that was begun. */
+static enum status erase_some(struct store *store,
+                              struct base_writer *writer,
+                              struct store_erasure **ret_met)
+{
+    enum status status = STATUS_OK;
+    uint32_t count = 0;
+    bool more = true;
+    for (struct store_erasure *erasure = store->erasures;
+         erasure != NULL && more && status == STATUS_OK && count < ERASURES_MAX;
+         erasure = erasure->next) {
+        if (!rests(erasure)) {
+            *ret_met = erasure;
+            status = erase_one(writer, erasure);
+            more = erasure->done && base_writer_dirty_bytes(writer) < ERASE_BUDGET_BYTES;
+            count++;
+        }
+    }
+    return status;
+}
+
+/* What is done goes off the list; if it was not committed nothing is, and where they stand neither. */
+static void end_step(struct store *store, bool committed)
+{
+    struct store_erasure **link = &store->erasures;
+    while (*link != NULL) {
+        struct store_erasure *erasure = *link;
+        bool goes = committed && erasure->begun && erasure->done;
+        if (erasure->begun && !committed) {
+            buffer_reset(&erasure->resume);
+        }
+        erasure->begun = false;
+        erasure->done = false;
+        if (goes) {
+            *link = erasure->next;
+            destroy_erasure(erasure);
+        } else {
+            link = &erasure->next;
+        }
+    }
+}
+
+static bool any_is_due(const struct store *store)
+{
+    const struct store_erasure *erasure = store->erasures;
+    while (erasure != NULL && rests(erasure)) {
+        erasure = erasure->next;
+    }
+    return erasure != NULL;
+}
+
 enum status store_erase_step(struct store *store, bool *ret_worked)
 {
-    struct store_erasure **link = find_due(store);
-    *ret_worked = *link != NULL;
-    enum status status = *link != NULL ? erase_step(store, link) : STATUS_OK;
-    if (status != STATUS_CORRUPT) {
+    struct base_writer *writer = NULL;
+    struct store_erasure *met = NULL;
+    *ret_worked = any_is_due(store);
+    enum status status = *ret_worked ? base_writer_begin(store->base, &writer) : STATUS_OK;
+    if (writer == NULL) {
         return status;
     }
-    (*link)->from_ns = clock_monotonic_ns() + STORE_DAMAGE_REST_NS;
+    status = erase_some(store, writer, &met);
+    if (status == STATUS_OK) {
+        atomic_fetch_add(&store->list_transactions, 1);
+        status = base_writer_commit(writer);
+    } else {
+        base_writer_abort(writer);
+    }
+    end_step(store, status == STATUS_OK);
+    if (status != STATUS_CORRUPT || met == NULL) {
+        return status;
+    }
+    met->from_ns = clock_monotonic_ns() + STORE_DAMAGE_REST_NS;
     (void)store_trouble_note(store, status, "base");
     return STATUS_OK;
 }
 
 /* --- erasing what DropRowRange has covered -------------------------------------------------------- */
 
-/* The oldest range delete of the tablet when its erasing is due: all older data is in the base. */
-static bool due_range_delete(struct store_tablet *tablet,
-                             struct store_range_deletes **ret_deletes,
-                             struct store_pieces **ret_pieces)
+/* Is the erasing of its oldest range delete due: is all older data in the base? */
+static bool wants_erasing(struct store_tablet *tablet)
 {
-    bool due = false;
     if (store_rests_damaged(tablet, STORE_CHORE_ERASE) || !store_may_keep_house(tablet)) {
         return false;
     }
     (void)pthread_mutex_lock(&tablet->mutex);
-    if (tablet->range_deletes->count > 0 && tablet->lineage_count == 0 &&
-        !atomic_load(&tablet->erase.told) && atomic_load(&tablet->state) == STORE_TABLET_LIVE &&
-        tablet->range_deletes->deletes[0].sequence <= tablet->flushed_sequence) {
-        due = true;
-        *ret_deletes = store_range_deletes_ref(tablet->range_deletes);
-        *ret_pieces = store_pieces_ref(tablet->pieces);
-    }
+    bool due = tablet->range_deletes->count > 0 && !atomic_load(&tablet->erase.told) &&
+               tablet->range_deletes->deletes[0].sequence <= tablet->flushed_sequence;
     (void)pthread_mutex_unlock(&tablet->mutex);
     return due;
 }
@@ -262,23 +300,21 @@ static enum status erase_range_step(struct store_tablet *tablet,
 
 enum status store_erase_range_step(struct store *store, bool *ret_worked)
 {
-    struct store_tablet *tablet = NULL;
-    struct store_range_deletes *deletes = NULL;
     struct store_pieces *pieces = NULL;
-    (void)pthread_mutex_lock(&store->mutex);
-    for (uint32_t i = 0; i < store->tablet_count && tablet == NULL; i++) {
-        if (due_range_delete(store->tablets[i], &deletes, &pieces)) {
-            tablet = store->tablets[i];
-            store_tablet_ref(tablet);
-        }
-    }
-    (void)pthread_mutex_unlock(&store->mutex);
+    struct store_tablet *tablet = store_choose_untidy(store, STORE_CHORE_ERASE, wants_erasing,
+                                                      &pieces);
     *ret_worked = tablet != NULL;
     if (tablet == NULL) {
         return STATUS_OK;
     }
-    enum status status = erase_range_step(tablet, &deletes->deletes[0], pieces);
-    status = store_note_step(tablet, STORE_CHORE_ERASE, status);
+    (void)pthread_mutex_lock(&tablet->mutex);
+    struct store_range_deletes *deletes = store_range_deletes_ref(tablet->range_deletes);
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    enum status status = STATUS_OK;
+    if (deletes->count > 0) { /* else it was cut off meanwhile */
+        status = erase_range_step(tablet, &deletes->deletes[0], pieces);
+        status = store_note_step(tablet, STORE_CHORE_ERASE, status);
+    }
     store_range_deletes_unref(deletes);
     store_pieces_unref(pieces);
     store_tablet_unref(tablet);

@@ -31,6 +31,7 @@
 #include "tabletserver/storage/store/store_event.h"
 #include "tabletserver/storage/store/store_identity.h"
 #include "tabletserver/storage/store/store_meta.h"
+#include "tabletserver/storage/store/store_tablet_map.h"
 #include "tabletserver/storage/store/store_tablet_state.h"
 #include "tabletserver/storage/store/store_trouble.h"
 
@@ -47,6 +48,8 @@ struct store_erasure {
     struct store_erasure *next;
     uint64_t number;
     int64_t from_ns; /* damage was met in it: when it is tried again */
+    bool begun;      /* in the step that is being taken */
+    bool done;       /* and nothing is left of it */
     struct buffer resume;
     struct store_meta_erasure what; /* bytes behind the struct */
 };
@@ -55,7 +58,7 @@ struct store_lesson;
 
 /* Something the loop wants written: create, drop, merge or learn. */
 struct store_job {
-    struct store_job *next;
+    struct store_job *next;      /* in the store's list; or in one transaction with this one */
     struct store_tablet *tablet; /* with a reference: it is created, unless one of these is set: */
     bool drop;                   /* it is dropped */
     struct store_tablet *merged[2];  /* with references: it is made of these two; else NULL */
@@ -107,9 +110,9 @@ struct store {
     struct store_tablet **tablets; /* changed by the loop [S]; read by the loop freely */
     uint32_t tablet_count;
     uint32_t tablet_capacity;
-    uint32_t *tablet_slots; /* [L] hash: number -> index + 1; 0 = free */
-    uint32_t tablet_slot_count;
-    struct store_tablet *hidden; /* [S] split or dropping */
+    struct store_tablet_map by_number;        /* [L] the same */
+    struct store_tablet *hidden;              /* [S] split or dropping */
+    struct store_tablet_map hidden_by_number; /* [S] the same */
 
     struct buffer payload;                /* [L] of the record that is being appended; reused */
     struct store_entry giving;            /* [L] the entry that is being appended */
@@ -117,14 +120,19 @@ struct store {
     uint64_t log_position;                /* [L] of the last append */
     uint64_t log_position_checked; /* [L] log_position when memtables were last checked for age */
     uint64_t log_released;         /* [L] the log was told that nothing below it is needed here */
-    uint64_t log_keep_from;        /* [L] and that from here on it is kept for other copies */
+    /* [L] Who keeps the log from letting more go, as what it needs begins below log_held_end; NULL: not known. */
+    struct store_tablet *log_holder;
+    uint64_t log_held_end;  /* [L] */
+    uint64_t log_keep_from; /* [L] and that from here on it is kept for other copies */
     atomic_uint_fast64_t synced_position;
     atomic_uint_fast64_t memory_bytes;       /* of all layers */
     atomic_uint_fast64_t memory_limit_bytes; /* as set, or less when the disk is nearly full */
     atomic_uint_fast64_t frozen_bytes;       /* of the frozen ones among them */
     atomic_uint_fast64_t due_bytes;          /* see store_room.h */
-    atomic_uint_fast64_t doomed_bytes;       /* of all layers: see store_collect.h */
-    atomic_bool room_wanted;                 /* the loop waits for memory: it is to be woken */
+    atomic_uint_fast64_t
+        largest_bytes; /* of all memtables; a short while ago, where it has become less */
+    atomic_uint_fast64_t doomed_bytes; /* of all layers: see store_collect.h */
+    atomic_bool room_wanted;           /* the loop waits for memory: it is to be woken */
     struct store_spare_reads spare_reads;
     atomic_bool flush_stuck;   /* some tablet's flush was, since the store was opened */
     bool failure_told;         /* [L] on_failed was called */
@@ -143,7 +151,13 @@ struct store {
     bool work_started;
     bool work_woken; /* [S] */
     atomic_bool stop;
-    struct store_job *jobs;          /* [S] oldest first */
+    struct store_queue frozen; /* [S] tablets with frozen memtables, or that had some */
+    struct pairing_heap turns; /* [S] the same, by where these begin in the log */
+    /* [S] What housekeeping has to look at (store_untidy.c): */
+    struct store_queue untidy;  /* tablets that are to be swept or estimated, or were */
+    struct store_queue erasing; /* tablets with range deletes, or that had some */
+    int64_t collect_look_us; /* [S] before that no pass of garbage collection is due, or goes on */
+    struct store_job *jobs;  /* [S] oldest first */
     struct store_job *creating;      /* [L] */
     struct store_event *events;      /* [S] oldest first */
     struct store_event **events_end; /* [S] */
@@ -170,8 +184,9 @@ struct store {
     bool tablet_failed;      /* a tablet's flush did: that one is not tried before retry_at_ns */
     int64_t housekeeping_retry_ns;
     int64_t job_retry_ns;
-    uint64_t meta_clock; /* the highest stamp clock that the base knows of */
-    int64_t retry_at_ns; /* after a failed flush: not before */
+    int64_t largest_look_ns; /* when largest_bytes is to be looked for again */
+    uint64_t meta_clock;     /* the highest stamp clock that the base knows of */
+    int64_t retry_at_ns;     /* after a failed flush: not before */
     uint32_t housekeeping_turn;
     uint32_t housekeeping_credit; /* earned by steps of the flush */
     bool housekeeping_in_vain;    /* it found nothing to do since a memtable was flushed last */
@@ -182,8 +197,11 @@ struct store {
 
     /* Counters. */
     atomic_uint_fast64_t records;
+    atomic_uint_fast64_t looked_at; /* tablets, by who looks at many of them: tests count */
     atomic_uint_fast64_t flushes;
     atomic_uint_fast64_t flush_transactions;
+    atomic_uint_fast64_t
+        list_transactions; /* that made or dropped tablets, or erased what dropped ones left */
     atomic_uint_fast64_t flush_bytes;
     atomic_uint_fast64_t scrubbed_bytes;
     atomic_uint_fast64_t bad_chunks;
@@ -266,6 +284,11 @@ bool store_tablet_raise_horizon(struct store_tablet *tablet, const struct horizo
 /* Loop: put a new list in the place of the old; takes the reference. */
 void store_tablet_publish_range_deletes(struct store_tablet *tablet,
                                         struct store_range_deletes *deletes);
+/* The one of that number which is split or dropping; NULL when there is none.  On the loop, or with the mutex. */
+struct store_tablet *store_tablets_find_hidden(const struct store *store, uint64_t tablet);
+
+/* --- store_line.c --------------------------------------------------------------------------------- */
+
 /* Loop: drop the layer from all tablets that read it. */
 void store_layer_forget(struct store *store, struct store_layer *layer);
 

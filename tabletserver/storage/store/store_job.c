@@ -81,19 +81,19 @@ void store_tablet_drop(struct store *store, struct store_tablet *tablet)
 
 bool store_is_ending(const struct store *store, uint64_t tablet)
 {
-    const struct store_tablet *hidden = store->hidden;
-    while (hidden != NULL && hidden->descriptor.tablet != tablet) {
-        hidden = hidden->hidden_next;
-    }
-    return hidden != NULL;
+    return store_tablets_find_hidden(store, tablet) != NULL;
+}
+
+bool store_job_makes(const struct store_job *job)
+{
+    return !job->drop && job->lesson == NULL && job->merged[0] == NULL;
 }
 
 bool store_job_is_due(struct store_job *job)
 {
-    bool makes = !job->drop && job->lesson == NULL && job->merged[0] == NULL;
     const struct store_tablet *tablet = job->tablet;
-    if (makes && (store_is_ending(tablet->store, tablet->descriptor.tablet) ||
-                  !store_may_make_again(tablet->store, tablet->descriptor.tablet))) {
+    if (store_job_makes(job) && (store_is_ending(tablet->store, tablet->descriptor.tablet) ||
+                                 !store_may_make_again(tablet->store, tablet->descriptor.tablet))) {
         return false; /* asked again soon: the log is on its way to the disk */
     }
     bool waits = job->drop || (job->lesson != NULL && store_lesson_waits_for_parent(job->lesson));
@@ -161,23 +161,35 @@ static enum status write_created(struct base_writer *writer, struct store_tablet
     return status;
 }
 
-static enum status create(struct store *store, struct store_tablet *tablet)
+/* One that the base has already stays as it is. */
+static enum status write_all_created(struct store *store,
+                                     struct base_writer *writer,
+                                     const struct store_job *job)
 {
-    bool stored = false;
-    enum status status = store_is_in_base(store, tablet->descriptor.tablet, &stored);
-    if (status != STATUS_OK || stored) {
-        return status;
+    enum status status = STATUS_OK;
+    for (; job != NULL && status == STATUS_OK; job = job->next) {
+        bool stored = false;
+        status = store_is_in_base(store, job->tablet->descriptor.tablet, &stored);
+        if (status == STATUS_OK && !stored) {
+            status = write_created(writer, job->tablet);
+        }
     }
+    return status;
+}
+
+static enum status create(struct store *store, const struct store_job *job)
+{
     struct base_writer *writer = NULL;
-    status = base_writer_begin(store->base, &writer);
+    enum status status = base_writer_begin(store->base, &writer);
     if (status != STATUS_OK) {
         return status;
     }
-    status = write_created(writer, tablet);
+    status = write_all_created(store, writer, job);
     if (status != STATUS_OK) {
         base_writer_abort(writer);
         return status;
     }
+    atomic_fetch_add(&store->list_transactions, 1);
     return base_writer_commit(writer);
 }
 
@@ -196,27 +208,48 @@ static enum status write_dropped(struct base_writer *writer,
                                : status;
 }
 
+static enum status add_graves(struct store *store, const struct store_job *job)
+{
+    enum status status = STATUS_OK;
+    for (; job != NULL && status == STATUS_OK; job = job->next) {
+        status = store_add_grave(store, job->tablet->descriptor.tablet, job->log_position);
+    }
+    return status;
+}
+
+static enum status write_all_dropped(struct store *store,
+                                     struct base_writer *writer,
+                                     const struct store_job *job,
+                                     struct store_erasure **ret_erasures)
+{
+    enum status status = STATUS_OK;
+    for (; job != NULL && status == STATUS_OK; job = job->next) {
+        status = write_dropped(writer, job->tablet, ret_erasures);
+        if (status == STATUS_OK) {
+            status = store_put_grave(writer, store, job->tablet->descriptor.tablet);
+        }
+    }
+    return status;
+}
+
 static enum status drop(struct store *store, const struct store_job *job)
 {
     struct base_writer *writer = NULL;
     struct store_erasure *erasures = NULL;
-    uint64_t tablet = job->tablet->descriptor.tablet;
-    enum status status = store_add_grave(store, tablet, job->log_position);
+    enum status status = add_graves(store, job);
     if (status == STATUS_OK) {
         status = base_writer_begin(store->base, &writer);
     }
     if (status != STATUS_OK) {
         return status;
     }
-    status = write_dropped(writer, job->tablet, &erasures);
-    if (status == STATUS_OK) {
-        status = store_put_grave(writer, store, tablet);
-    }
+    status = write_all_dropped(store, writer, job, &erasures);
     if (status == STATUS_OK) {
         status = base_writer_commit(writer);
     } else {
         base_writer_abort(writer);
     }
+    atomic_fetch_add(&store->list_transactions, 1);
     store_keep_erasures(store, erasures, status == STATUS_OK);
     return status;
 }
@@ -229,7 +262,7 @@ enum status store_run_job(struct store *store, struct store_job *job)
     if (job->merged[0] != NULL) {
         return store_merge_write(job);
     }
-    return job->drop ? drop(store, job) : create(store, job->tablet);
+    return job->drop ? drop(store, job) : create(store, job);
 }
 
 /* --- ended ---------------------------------------------------------------------------------------- */

@@ -68,6 +68,17 @@ void store_take_events(struct store *store)
     }
 }
 
+static void freeze_wanted(struct store *store)
+{
+    store->flush_wanted = false;
+    atomic_fetch_add(&store->looked_at, store->tablet_count);
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        if (store->tablets[i]->flush_wanted) {
+            store_flush_soon(store->tablets[i]);
+        }
+    }
+}
+
 void store_poll(struct store *store)
 {
     if (atomic_load(&store->condition) == STORE_FAILED) {
@@ -91,10 +102,7 @@ void store_poll(struct store *store)
         atomic_store(&store->metas_written, false);
         store_release_log(store);
     }
-    for (uint32_t i = 0; i < store->tablet_count && store->flush_wanted; i++) {
-        struct store_tablet *tablet = store->tablets[i];
-        if (tablet->flush_wanted && store_freeze(tablet) == STATUS_OK) {
-            tablet->flush_wanted = false;
-        }
+    if (store->flush_wanted) {
+        freeze_wanted(store);
     }
 }

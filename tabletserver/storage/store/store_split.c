@@ -22,6 +22,7 @@
 #include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_split.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 /* The work thread looks at it too: the layer that ends with it waits until the children are there. */
 static void set_sequences(struct store_tablet *parent, uint64_t sequence, uint64_t ending)
@@ -244,39 +245,9 @@ void store_split_note_written(struct store_tablet *parent)
         child->applied_whole = true;
         child->estimate_due = true;
         child->sweep.due = true;
+        store_note_untidy(child);
     }
     parent->split.event = (struct store_event){.kind = STORE_EVENT_SPLIT_FINISHED,
                                                .subject = parent};
     store_tell(parent->store, &parent->split.event);
-}
-
-/* Cut the line of ancestors where the parent stands. */
-static void forget_ancestor(struct store_tablet *tablet, uint64_t parent)
-{
-    (void)pthread_mutex_lock(&tablet->mutex);
-    for (uint32_t i = 0; i < tablet->lineage_count; i++) {
-        if (tablet->lineage[i] == parent) {
-            tablet->lineage_count = i;
-        }
-    }
-    if (tablet->progress.blocked && tablet->lineage_count == 0) {
-        struct flush_event event = {.kind = FLUSH_EVENT_UNBLOCKED};
-        atomic_store(&tablet->flush_stuck, false); /* if it was, then behind what it came of */
-        (void)flush_progress_step(&tablet->progress, &event);
-    }
-    (void)pthread_mutex_unlock(&tablet->mutex);
-}
-
-void store_split_forget(struct store_tablet *parent)
-{
-    struct store *store = parent->store;
-    for (uint32_t i = 0; i < store->tablet_count; i++) {
-        forget_ancestor(store->tablets[i], parent->descriptor.tablet);
-    }
-    for (struct store_tablet *t = store->hidden; t != NULL; t = t->hidden_next) {
-        forget_ancestor(t, parent->descriptor.tablet);
-    }
-    store_tablets_forget(store, parent);
-    store_tablet_unref(parent);
-    store_work_wake(store);
 }

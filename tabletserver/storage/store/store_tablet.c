@@ -3,9 +3,9 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tabletserver/storage/flush/flush_choice.h"
 #include "tabletserver/storage/store/store_internal.h"
-
-#define SLOTS_MIN 64
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 /* --- one tablet --------------------------------------------------------------------------------- */
 
@@ -71,6 +71,10 @@ enum status store_tablet_allocate(struct store *store,
     }
     atomic_init(&tablet->references, 1);
     tablet->store = store;
+    tablet->frozen.tablet = tablet;
+    tablet->turn.tablet = tablet;
+    tablet->untidy.tablet = tablet;
+    tablet->erasing.tablet = tablet;
     copy_descriptor(tablet, descriptor);
     (void)pthread_mutex_init(&tablet->mutex, NULL);
     flush_progress_init(&tablet->progress, 0, false);
@@ -185,34 +189,15 @@ void store_tablet_publish_range_deletes(struct store_tablet *tablet,
     (void)pthread_mutex_lock(&tablet->mutex);
     struct store_range_deletes *old = tablet->range_deletes;
     tablet->range_deletes = deletes;
+    bool any = deletes->count > 0;
     (void)pthread_mutex_unlock(&tablet->mutex);
     store_range_deletes_unref(old);
+    if (any) {
+        store_note_erasing(tablet);
+    }
 }
 
 /* --- the store's lists -------------------------------------------------------------------------- */
-
-static uint32_t slot_of(const struct store *store, uint64_t number)
-{
-    uint64_t mixed = number * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(mixed >> 32) & (store->tablet_slot_count - 1);
-}
-
-static void slot_put(struct store *store, uint32_t index)
-{
-    uint32_t slot = slot_of(store, store->tablets[index]->descriptor.tablet);
-    while (store->tablet_slots[slot] != 0) {
-        slot = (slot + 1) & (store->tablet_slot_count - 1);
-    }
-    store->tablet_slots[slot] = index + 1;
-}
-
-static void slots_rebuild(struct store *store)
-{
-    memset(store->tablet_slots, 0, store->tablet_slot_count * sizeof(uint32_t));
-    for (uint32_t i = 0; i < store->tablet_count; i++) {
-        slot_put(store, i);
-    }
-}
 
 static uint32_t creating_count(const struct store *store)
 {
@@ -241,75 +226,78 @@ enum status store_tablets_reserve(struct store *store, uint32_t more)
         store->tablet_capacity = capacity;
         (void)pthread_mutex_unlock(&store->mutex);
     }
-    if (needed * 2 > store->tablet_slot_count) {
-        uint32_t count = SLOTS_MIN;
-        while (count < needed * 4) {
-            count *= 2;
-        }
-        uint32_t *slots = memory_allocate(count * sizeof *slots);
-        if (slots == NULL) {
-            return STATUS_NO_MEMORY;
-        }
-        memory_free(store->tablet_slots);
-        store->tablet_slots = slots;
-        store->tablet_slot_count = count;
-        slots_rebuild(store);
+    enum status status = store_tablet_map_reserve(&store->by_number, needed);
+    (void)pthread_mutex_lock(&store->mutex);
+    if (status == STATUS_OK) { /* each may have to end */
+        status = store_tablet_map_reserve(&store->hidden_by_number,
+                                          store->hidden_by_number.count + needed);
     }
-    return STATUS_OK;
+    (void)pthread_mutex_unlock(&store->mutex);
+    return status;
 }
 
 void store_tablets_add(struct store *store, struct store_tablet *tablet)
 {
     ASSERT(store->tablet_count < store->tablet_capacity);
     ASSERT(store_tablet_find(store, tablet->descriptor.tablet) == NULL);
+    tablet->index = store->tablet_count;
     (void)pthread_mutex_lock(&store->mutex);
     store->tablets[store->tablet_count++] = tablet;
+    tablet->is_listed = true;
+    store_queue_put(&store->untidy, &tablet->untidy);
+    store_queue_put(&store->erasing, &tablet->erasing);
+    store->collect_look_us = 0;
     (void)pthread_mutex_unlock(&store->mutex);
-    slot_put(store, store->tablet_count - 1);
+    store_tablet_map_put(&store->by_number, tablet);
 }
 
 void store_tablets_hide(struct store *store, struct store_tablet *tablet)
 {
-    uint32_t index = 0;
-    while (store->tablets[index] != tablet) {
-        index++;
-        ASSERT(index < store->tablet_count);
-    }
+    ASSERT(tablet->index < store->tablet_count && store->tablets[tablet->index] == tablet);
+    store_tablet_map_remove(&store->by_number, tablet);
     (void)pthread_mutex_lock(&store->mutex);
-    store->tablets[index] = store->tablets[--store->tablet_count];
+    struct store_tablet *last = store->tablets[--store->tablet_count];
+    store->tablets[tablet->index] = last;
+    last->index = tablet->index;
+    tablet->is_listed = false;
+    store_queue_remove(&store->untidy, &tablet->untidy);
+    store_queue_remove(&store->erasing, &tablet->erasing);
+    tablet->hidden_before = NULL;
     tablet->hidden_next = store->hidden;
+    if (store->hidden != NULL) {
+        store->hidden->hidden_before = tablet;
+    }
     store->hidden = tablet;
+    store_tablet_map_put(&store->hidden_by_number, tablet);
     (void)pthread_mutex_unlock(&store->mutex);
-    slots_rebuild(store);
 }
 
 void store_tablets_forget(struct store *store, struct store_tablet *tablet)
 {
     (void)pthread_mutex_lock(&store->mutex);
-    struct store_tablet **link = &store->hidden;
-    while (*link != tablet) {
-        ASSERT(*link != NULL);
-        link = &(*link)->hidden_next;
+    store_tablet_map_remove(&store->hidden_by_number, tablet);
+    if (tablet->hidden_before != NULL) {
+        tablet->hidden_before->hidden_next = tablet->hidden_next;
+    } else {
+        store->hidden = tablet->hidden_next;
     }
-    *link = tablet->hidden_next;
+    if (tablet->hidden_next != NULL) {
+        tablet->hidden_next->hidden_before = tablet->hidden_before;
+    }
     tablet->hidden_next = NULL;
+    flush_unlist(tablet);
     (void)pthread_mutex_unlock(&store->mutex);
+    store->log_holder = store->log_holder == tablet ? NULL : store->log_holder;
+}
+
+struct store_tablet *store_tablets_find_hidden(const struct store *store, uint64_t tablet)
+{
+    return store_tablet_map_find(&store->hidden_by_number, tablet);
 }
 
 struct store_tablet *store_tablet_find(struct store *store, uint64_t tablet)
 {
-    if (store->tablet_slot_count == 0) {
-        return NULL;
-    }
-    uint32_t slot = slot_of(store, tablet);
-    while (store->tablet_slots[slot] != 0) {
-        struct store_tablet *found = store->tablets[store->tablet_slots[slot] - 1];
-        if (found->descriptor.tablet == tablet) {
-            return found;
-        }
-        slot = (slot + 1) & (store->tablet_slot_count - 1);
-    }
-    return NULL;
+    return store_tablet_map_find(&store->by_number, tablet);
 }
 
 uint32_t store_tablet_count(const struct store *store)
@@ -321,32 +309,4 @@ struct store_tablet *store_tablet_at(const struct store *store, uint32_t index)
 {
     ASSERT(index < store->tablet_count);
     return store->tablets[index];
-}
-
-static void forget_in(struct store_tablet *tablet, struct store_layer *layer)
-{
-    bool found = false;
-    (void)pthread_mutex_lock(&tablet->mutex);
-    for (uint32_t i = 1; i < tablet->layer_count && !found; i++) {
-        if (tablet->layers[i] == layer) {
-            tablet->layer_count--;
-            memmove(&tablet->layers[i], &tablet->layers[i + 1],
-                    (tablet->layer_count - i) * sizeof tablet->layers[0]);
-            found = true;
-        }
-    }
-    (void)pthread_mutex_unlock(&tablet->mutex);
-    if (found) {
-        store_layer_unref(tablet->store, layer);
-    }
-}
-
-void store_layer_forget(struct store *store, struct store_layer *layer)
-{
-    for (uint32_t i = 0; i < store->tablet_count; i++) {
-        forget_in(store->tablets[i], layer);
-    }
-    for (struct store_tablet *t = store->hidden; t != NULL; t = t->hidden_next) {
-        forget_in(t, layer);
-    }
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/base/arena.h"
+#include "common/base/pairing_heap.h"
 #include "common/base/stamp.h"
 #include "tabletserver/storage/base/base.h"
 #include "tabletserver/storage/copies/store_barrier.h"
@@ -24,6 +25,7 @@
 #include "tabletserver/storage/store/store.h"
 #include "tabletserver/storage/store/store_event.h"
 #include "tabletserver/storage/store/store_meta.h"
+#include "tabletserver/storage/store/store_queue.h"
 
 struct store;
 struct store_job;
@@ -162,12 +164,21 @@ struct store_erasing {
     atomic_bool told;
 };
 
+/* Whose turn it is to be flushed goes by this: flush_choice.c. */
+struct flush_turn {
+    struct pairing_node node; /* first: a node's address is its owner's */
+    struct store_tablet *tablet;
+    struct flush_turn *next; /* among those that were passed over */
+};
+
 struct store_tablet {
     atomic_uint references;
     struct load_counters load; /* on the same line of memory as the references: see there */
     struct store *store;       /* [C] */
     /* [C]: its bytes lie behind the struct.  But its configuration is [T]. */
     struct store_tablet_descriptor descriptor;
+    uint32_t index;                         /* [L] in store->tablets, where it is there */
+    bool is_listed;                         /* [S] it is there; else it is hidden, or in no list */
     void *context;                          /* [L] of the server above */
     void *replica;                          /* [L] of the host that performs its replica */
     _Atomic(enum store_tablet_state) state; /* changed by the loop */
@@ -179,6 +190,8 @@ struct store_tablet {
     /* Rises whenever layers or pieces change (under [T]): a reader that sees it move captures them again. */
     atomic_uint_fast64_t freeze_count;
     struct flush_progress progress; /* [T] of the layers that it owns */
+    struct store_queue_node frozen; /* [S] in store->frozen, where it has frozen ones */
+    struct flush_turn turn;         /* [S] in store->turns, the same */
     /* [T] Ancestors that are not in the base yet, nearest first. */
     uint64_t lineage[STORE_LINEAGE_MAX];
     uint32_t lineage_count;                    /* [T] */
@@ -250,6 +263,7 @@ struct store_tablet {
     bool was_merged;                  /* [L] it is the one, since the store was opened */
     struct store_job *drop_job;       /* [L] made with the tablet, so that dropping cannot fail */
     struct store_tablet *hidden_next; /* [S] in store->hidden */
+    struct store_tablet *hidden_before; /* [S] in the same */
 
     /* --- what the base has of it --- */
     uint64_t flushed_sequence;          /* [W] */
@@ -257,6 +271,8 @@ struct store_tablet {
     uint32_t dedupe_piece_count;        /* [W] */
     struct buffer applied;              /* [W] applied map, encoded */
     bool applied_whole; /* [W] the map says the same everywhere: no flush has stopped half way */
+    struct store_queue_node untidy; /* [S] in store->untidy, where it is to be swept or estimated */
+    struct store_queue_node erasing; /* [S] in store->erasing, where it has range deletes */
     struct store_sweeping sweep;
     struct store_erasing erase;
     struct store_collect_state collect; /* [W] */

@@ -115,6 +115,35 @@ static int64_t retry_at_ns(enum status status)
 
 /* --- steps ---------------------------------------------------------------------------------------- */
 
+static bool is_among(const struct store_job *jobs, uint64_t tablet)
+{
+    while (jobs != NULL && jobs->tablet->descriptor.tablet != tablet) {
+        jobs = jobs->next;
+    }
+    return jobs != NULL;
+}
+
+/* Those that only make a tablet, or only drop one, share a transaction: a table may have a thousand of them, and each sync
+ * takes some milliseconds.  One that was asked for twice does not: the second look must find what the first has written. */
+static struct store_job *take_alike(struct store_job **link)
+{
+    struct store_job *first = NULL;
+    struct store_job **end = &first;
+    for (uint32_t i = 0; i < STORE_ALIKE_MAX; i++) {
+        struct store_job *job = *link;
+        bool alike = job != NULL && (first == NULL || job->drop == first->drop) &&
+                     (job->drop || store_job_makes(job));
+        if (!alike || !store_job_is_due(job) || is_among(first, job->tablet->descriptor.tablet)) {
+            break;
+        }
+        *link = job->next;
+        job->next = NULL;
+        *end = job;
+        end = &job->next;
+    }
+    return first;
+}
+
 static struct store_job *take_job(struct store *store)
 {
     (void)pthread_mutex_lock(&store->mutex);
@@ -130,7 +159,9 @@ static struct store_job *take_job(struct store *store)
     bool passes = *hurried != NULL && (*hurried)->lesson != NULL && store_job_is_due(*hurried);
     link = passes ? hurried : link;
     struct store_job *job = *link;
-    if (job != NULL) {
+    if (job != NULL && (job->drop || store_job_makes(job))) {
+        job = take_alike(link);
+    } else if (job != NULL) {
         *link = job->next;
         job->next = NULL;
     }
@@ -140,11 +171,28 @@ static struct store_job *take_job(struct store *store)
 
 static void put_job_back(struct store *store, struct store_job *job, enum status status)
 {
+    struct store_job *last = job;
+    while (last->next != NULL) {
+        last = last->next;
+    }
     (void)pthread_mutex_lock(&store->mutex);
-    job->next = store->jobs;
+    last->next = store->jobs;
     store->jobs = job;
     (void)pthread_mutex_unlock(&store->mutex);
     store->job_retry_ns = retry_at_ns(status);
+}
+
+/* And those that were done with it.  Who is told may free it. */
+static void tell_done(struct store *store, struct store_job *job, enum status status)
+{
+    while (job != NULL) {
+        struct store_job *next = job->next;
+        if (status != STATUS_OK && job->error.status == STATUS_OK) {
+            (void)error_set(&job->error, status, "%s: %s", store->folder, status_text(status));
+        }
+        store_tell(store, &job->event);
+        job = next;
+    }
 }
 
 /* *ret_slice: it was one; *ret_rests: and is rested after. */
@@ -165,11 +213,8 @@ static bool run_job(struct store *store, bool *ret_slice, bool *ret_rests)
             put_job_back(store, job, status); /* answered when it is done, not before */
             return false;
         }
-        if (job->error.status == STATUS_OK) {
-            (void)error_set(&job->error, status, "%s: %s", store->folder, status_text(status));
-        }
     }
-    store_tell(store, &job->event);
+    tell_done(store, job, status);
     return true;
 }
 

@@ -314,35 +314,56 @@ static bool may_step(struct store_tablet *tablet)
     UNREACHABLE();
 }
 
+static void set_first_pass(struct store_tablet *tablet, int64_t now_us)
+{
+    int64_t interval_us = tablet->store->settings.gc_interval_us;
+    /* Not all at once after a start. */
+    int64_t share = (int64_t)(tablet->descriptor.tablet % FIRST_PASS_SHARES);
+    tablet->collect.due_us = now_us + interval_us / FIRST_PASS_SHARES * share;
+}
+
+static bool is_better(const struct store_tablet *tablet, const struct store_tablet *chosen)
+{
+    return chosen == NULL || tablet->collect.due_us < chosen->collect.due_us;
+}
+
 /* A tablet in the middle of its pass, else the one whose pass has been due longest: none waits for
- * ever when all passes together take longer than the interval. */
-static struct store_tablet *choose(struct store *store, int64_t now_us)
+ * ever when all passes together take longer than the interval.  *ret_next_us: when to look again, if there is none. */
+static struct store_tablet *choose(struct store *store, int64_t now_us, int64_t *ret_next_us)
 {
     struct store_tablet *chosen = NULL;
-    (void)pthread_mutex_lock(&store->mutex);
+    *ret_next_us = INT64_MAX;
+    atomic_fetch_add(&store->looked_at, store->tablet_count);
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
-        if (atomic_load(&tablet->state) != STORE_TABLET_LIVE) {
-            continue;
-        }
         if (tablet->collect.due_us == 0) {
-            /* Not all at once after a start. */
-            int64_t share = (int64_t)(tablet->descriptor.tablet % FIRST_PASS_SHARES);
-            tablet->collect.due_us = now_us +
-                                     store->settings.gc_interval_us / FIRST_PASS_SHARES * share;
+            set_first_pass(tablet, now_us);
         }
         bool running = tablet->collect.stage != STORE_COLLECT_IDLE;
-        if (!may_step(tablet)) {
+        int64_t next_us = running ? now_us : tablet->collect.due_us;
+        *ret_next_us = next_us < *ret_next_us ? next_us : *ret_next_us;
+        if (atomic_load(&tablet->state) != STORE_TABLET_LIVE || !may_step(tablet)) {
             continue;
         }
-        bool due = tablet->collect.due_us <= now_us;
-        if (running ||
-            (due && (chosen == NULL || tablet->collect.due_us < chosen->collect.due_us))) {
+        if (running) {
+            return tablet;
+        }
+        if (tablet->collect.due_us <= now_us && is_better(tablet, chosen)) {
             chosen = tablet;
         }
-        if (running) {
-            break;
-        }
+    }
+    return chosen;
+}
+
+/* With a reference.  Where nothing is due the tablets are not looked at before the first of them is. */
+static struct store_tablet *take_due(struct store *store, int64_t now_us)
+{
+    struct store_tablet *chosen = NULL;
+    int64_t next_us = 0;
+    (void)pthread_mutex_lock(&store->mutex);
+    if (now_us >= store->collect_look_us) {
+        chosen = choose(store, now_us, &next_us);
+        store->collect_look_us = chosen == NULL ? next_us : 0;
     }
     if (chosen != NULL) {
         store_tablet_ref(chosen);
@@ -377,7 +398,7 @@ enum status store_collect_step(struct store *store, bool *ret_worked)
     if (!is_time_known(store, now_us)) {
         return STATUS_OK;
     }
-    struct store_tablet *tablet = choose(store, now_us);
+    struct store_tablet *tablet = take_due(store, now_us);
     if (tablet == NULL) {
         return STATUS_OK;
     }

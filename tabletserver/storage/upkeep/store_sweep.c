@@ -34,26 +34,6 @@ enum status store_note_step(struct store_tablet *tablet, enum store_chore chore,
     return STATUS_OK;
 }
 
-/* The first visible tablet that `wants`, with a reference on it and on its pieces. */
-static struct store_tablet *choose(struct store *store,
-                                   bool (*wants)(struct store_tablet *tablet),
-                                   struct store_pieces **ret_pieces)
-{
-    struct store_tablet *tablet = NULL;
-    (void)pthread_mutex_lock(&store->mutex);
-    for (uint32_t i = 0; i < store->tablet_count && tablet == NULL; i++) {
-        if (wants(store->tablets[i])) {
-            tablet = store->tablets[i];
-            store_tablet_ref(tablet);
-            (void)pthread_mutex_lock(&tablet->mutex);
-            *ret_pieces = store_pieces_ref(tablet->pieces);
-            (void)pthread_mutex_unlock(&tablet->mutex);
-        }
-    }
-    (void)pthread_mutex_unlock(&store->mutex);
-    return tablet;
-}
-
 static bool wants_sweep(struct store_tablet *tablet)
 {
     return tablet->sweep.due && !store_rests_damaged(tablet, STORE_CHORE_SWEEP) &&
@@ -92,7 +72,8 @@ static enum status sweep(struct store_tablet *tablet, const struct store_pieces 
 enum status store_sweep_step(struct store *store, bool *ret_worked)
 {
     struct store_pieces *pieces = NULL;
-    struct store_tablet *tablet = choose(store, wants_sweep, &pieces);
+    struct store_tablet *tablet = store_choose_untidy(store, STORE_CHORE_SWEEP, wants_sweep,
+                                                      &pieces);
     *ret_worked = tablet != NULL;
     if (tablet == NULL) {
         return STATUS_OK;
@@ -111,7 +92,8 @@ static bool wants_estimate(struct store_tablet *tablet)
 enum status store_estimate_step(struct store *store, bool *ret_worked)
 {
     struct store_pieces *pieces = NULL;
-    struct store_tablet *tablet = choose(store, wants_estimate, &pieces);
+    struct store_tablet *tablet = store_choose_untidy(store, STORE_CHORE_ESTIMATE, wants_estimate,
+                                                      &pieces);
     *ret_worked = tablet != NULL;
     if (tablet == NULL) {
         return STATUS_OK;

@@ -10,7 +10,10 @@
 
 /* May the job run now?  (A child waits until its parent is in the base.) */
 bool store_job_is_due(struct store_job *job);
+/* And those behind it (next), if it makes or drops a tablet: in one transaction, so that an error is of all. */
 enum status store_run_job(struct store *store, struct store_job *job);
+bool store_job_makes(const struct store_job *job); /* a tablet that is new */
+#define STORE_ALIKE_MAX 64                         /* in one transaction */
 /* Does the base know a tablet of that number? */
 enum status store_is_in_base(struct store *store, uint64_t tablet, bool *ret_stored);
 struct store_erasure *store_erasure_create(uint64_t number, const struct store_meta_erasure *what);
@@ -27,6 +30,15 @@ void store_collect_forget(struct store *store, struct store_layer *layer); /* fl
 void store_collect_clear(struct store *store);
 enum status store_scrub_step(struct store *store, bool *ret_worked);
 enum status store_estimate_step(struct store *store, bool *ret_worked);
+
+/* It is to be swept or estimated; it has range deletes.  Any thread, without its mutex and the store's. */
+void store_note_untidy(struct store_tablet *tablet);
+void store_note_erasing(struct store_tablet *tablet);
+/* The first of those with that chore that `wants`, with a reference on it and on its pieces; NULL when there is none. */
+struct store_tablet *store_choose_untidy(struct store *store,
+                                         enum store_chore chore,
+                                         bool (*wants)(struct store_tablet *tablet),
+                                         struct store_pieces **ret_pieces);
 
 /* May anything but a flush write to the tablet's rows?  Not while a flush stands in the middle of
  * them: a chunk joined across that place would look younger than deletes that are still to come. */
