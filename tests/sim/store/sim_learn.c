@@ -120,7 +120,7 @@ static void add_rows(struct sim_rows *rows, const struct slice *slice)
 {
     struct slice_reader reader = slice_reader_of(slice);
     while (slice_reader_next(&reader)) {
-        sim_rows_apply(rows, reader.cell.stamp.clock, reader.row,
+        sim_rows_apply(rows, reader.cell.stamp.clock, reader.cell.stamp.index, reader.row,
                        &(struct change){.kind = CHANGE_PUT,
                                         .family = reader.cell.family,
                                         .qualifier = reader.cell.qualifier,

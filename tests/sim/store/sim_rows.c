@@ -119,7 +119,10 @@ static struct sim_cell *insert_cell(struct sim_row *row, uint32_t at, const stru
 }
 
 /* PUT and FOLD. */
-static void apply_value(struct sim_row *row, uint64_t sequence, const struct change *change)
+static void apply_value(struct sim_row *row,
+                        uint64_t sequence,
+                        uint32_t index,
+                        const struct change *change)
 {
     uint32_t at = 0;
     while (at < row->cell_count && compare_to(&row->cells[at], change) < 0) {
@@ -134,6 +137,7 @@ static void apply_value(struct sim_row *row, uint64_t sequence, const struct cha
         set_value(cell, change->value);
     }
     cell->sequence = sequence;
+    cell->index = index;
 }
 
 static bool is_covered(const struct sim_cell *cell, const struct change *change)
@@ -154,11 +158,19 @@ static bool is_covered(const struct sim_cell *cell, const struct change *change)
     return false;
 }
 
-static void apply_delete(struct sim_row *row, uint64_t sequence, const struct change *change)
+static bool is_newer(const struct sim_cell *cell, uint64_t sequence, uint32_t index)
+{
+    return cell->sequence > sequence || (cell->sequence == sequence && cell->index > index);
+}
+
+static void apply_delete(struct sim_row *row,
+                         uint64_t sequence,
+                         uint32_t index,
+                         const struct change *change)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < row->cell_count; i++) {
-        if (row->cells[i].sequence > sequence || !is_covered(&row->cells[i], change)) {
+        if (is_newer(&row->cells[i], sequence, index) || !is_covered(&row->cells[i], change)) {
             row->cells[kept++] = row->cells[i];
         }
     }
@@ -167,6 +179,7 @@ static void apply_delete(struct sim_row *row, uint64_t sequence, const struct ch
 
 void sim_rows_apply(struct sim_rows *rows,
                     uint64_t sequence,
+                    uint32_t index,
                     struct bytes key,
                     const struct change *change)
 {
@@ -174,9 +187,9 @@ void sim_rows_apply(struct sim_rows *rows,
     bool there = at < rows->count && bytes_equal(sim_row_key(&rows->rows[at]), key);
 
     if (change->kind == CHANGE_PUT || change->kind == CHANGE_FOLD) {
-        apply_value(there ? &rows->rows[at] : insert_row(rows, at, key), sequence, change);
+        apply_value(there ? &rows->rows[at] : insert_row(rows, at, key), sequence, index, change);
     } else if (there) {
-        apply_delete(&rows->rows[at], sequence, change);
+        apply_delete(&rows->rows[at], sequence, index, change);
         if (rows->rows[at].cell_count == 0) {
             remove_row(rows, at);
         }
@@ -188,7 +201,7 @@ void sim_rows_delete_range(struct sim_rows *rows, uint64_t sequence, const struc
     const struct change change = {.kind = CHANGE_DELETE_ROW};
     uint32_t at = sim_rows_seek(rows, range->start);
     while (at < rows->count && row_range_contains(range, sim_row_key(&rows->rows[at]))) {
-        apply_delete(&rows->rows[at], sequence, &change);
+        apply_delete(&rows->rows[at], sequence, UINT32_MAX, &change);
         if (rows->rows[at].cell_count == 0) {
             remove_row(rows, at);
         } else {
@@ -228,7 +241,7 @@ static void stitch_cells(struct sim_rows *to,
                                            .qualifier = qualifier_of(cell),
                                            .timestamp_us = cell->timestamp_us};
         if ((tablet_position_compare(&at, position) < 0) == below) {
-            sim_rows_apply(to, cell->sequence, sim_row_key(row),
+            sim_rows_apply(to, cell->sequence, cell->index, sim_row_key(row),
                            &(struct change){.kind = CHANGE_PUT,
                                             .family = cell->family,
                                             .qualifier = qualifier_of(cell),

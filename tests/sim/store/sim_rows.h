@@ -1,7 +1,8 @@
 /*
  * Rows in memory, sorted: what the memtable and LMDB are to the real store.
  *
- * Each cell remembers the log sequence of its last change, and a delete takes only what is older.
+ * Each cell remembers the log sequence of its last change, and which one of the record it was (as production's stamps
+ * do); a delete takes only what is older.
  * So a delete may be applied again, after changes that came later: replay needs that where a flush
  * was cut inside a row.
  *
@@ -27,6 +28,7 @@ struct sim_cell {
     uint32_t family;
     int64_t timestamp_us;
     uint64_t sequence;
+    uint32_t index; /* of the change in its record */
     uint8_t qualifier_bytes;
     uint8_t qualifier[SIM_QUALIFIER_BYTES_MAX];
     uint8_t value_bytes;
@@ -61,6 +63,7 @@ const struct sim_row *sim_rows_find(const struct sim_rows *rows, struct bytes ke
 
 void sim_rows_apply(struct sim_rows *rows,
                     uint64_t sequence,
+                    uint32_t index,
                     struct bytes key,
                     const struct change *change);
 /* Cells of the range that are not newer than sequence go. */

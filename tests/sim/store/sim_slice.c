@@ -173,7 +173,7 @@ static void write_cell(struct slice_writer *writer, const struct sim_cell *cell)
                                 .family = cell->family,
                                 .qualifier = bytes_of(cell->qualifier, cell->qualifier_bytes),
                                 .timestamp_us = cell->timestamp_us,
-                                .stamp = {cell->sequence, 1, 0},
+                                .stamp = {cell->sequence, 1, cell->index},
                                 .value = bytes_of(cell->value, cell->value_bytes)};
     slice_writer_cell(writer, &entry);
 }

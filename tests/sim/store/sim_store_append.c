@@ -124,13 +124,15 @@ static bool must_apply(const struct applied_map *map,
 static void apply_entry(struct sim_rows *rows,
                         const struct sim_pending *record,
                         const struct record_entry *entry,
+                        uint32_t first_index,
                         const struct applied_map *map)
 {
     enum replay_verdict verdict = map == NULL ? REPLAY_ALL
                                               : replay_plan_row(map, record->sequence, entry->row);
     for (size_t i = 0; i < entry->change_count; i++) {
         if (must_apply(map, verdict, record, entry->row, &entry->changes[i])) {
-            sim_rows_apply(rows, record->sequence, entry->row, &entry->changes[i]);
+            sim_rows_apply(rows, record->sequence, first_index + (uint32_t)i, entry->row,
+                           &entry->changes[i]);
         }
     }
 }
@@ -146,10 +148,12 @@ enum status sim_store_apply_to(struct sim_store *store,
     }
     enum status status = record_decode_write(buffer_bytes(&record->payload), &store->arena, &write,
                                              ret_error);
+    uint32_t index = 0;
     for (size_t i = 0; i < write.entry_count && status == STATUS_OK; i++) {
         if (!sim_learning_has(tablet, record->sequence, write.entries[i].row)) {
-            apply_entry(&tablet->committed_rows, record, &write.entries[i], NULL);
+            apply_entry(&tablet->committed_rows, record, &write.entries[i], index, NULL);
         }
+        index += (uint32_t)write.entries[i].change_count;
     }
     return status;
 }
@@ -164,11 +168,13 @@ enum status sim_store_apply(struct sim_store *store,
     struct record_write write = {0};
     struct record_drop_range drop;
     enum status status = STATUS_OK;
+    uint32_t index = 0;
 
     if (record->type == RECORD_WRITE) {
         status = record_decode_write(payload, &store->arena, &write, ret_error);
         for (size_t i = 0; i < write.entry_count && status == STATUS_OK; i++) {
-            apply_entry(rows, record, &write.entries[i], map);
+            apply_entry(rows, record, &write.entries[i], index, map);
+            index += (uint32_t)write.entries[i].change_count;
         }
     } else if (record->type == RECORD_DROP_RANGE) {
         status = record_decode_drop_range(payload, &drop, ret_error);
