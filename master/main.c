@@ -2,6 +2,7 @@
 
 #include "common/io/daemon.h"
 #include "common/io/signals.h"
+#include "master/shell/heap_trim.h"
 #include "master/shell/master.h"
 
 #define CONFIG_ARENA_BYTES 16384
@@ -24,8 +25,10 @@ static enum status serve(struct daemon *daemon, struct master *master, struct er
     master_describe(master, text, sizeof text);
     LOG_EVENT(LOG_LEVEL_INFO, "ready", LOG_TEXT("text", text));
     daemon_ready(daemon, text);
+    struct heap_trim *trim = heap_trim_start();
     status = master_run(master, ret_error);
     signals_closing();
+    heap_trim_stop(trim);
     return status;
 }
 

@@ -92,8 +92,8 @@ static enum status open_with(
     if (status != STATUS_OK) {
         return status;
     }
-    do {
-        file.descriptor = open(path, flags | O_CLOEXEC, 0600);
+    do { /* O_NONBLOCK is nothing to a file; of a pipe in its place nobody waits for the other end */
+        file.descriptor = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0600);
     } while (file.descriptor < 0 && errno == EINTR);
     if (file.descriptor < 0) {
         return fail(e, what, path, errno);

@@ -14,7 +14,7 @@ static void on_stop(void *context, int signal)
     service_stop(context);
 }
 
-static void run(struct daemon *daemon, struct service *service)
+static enum status run(struct daemon *daemon, struct service *service, struct error *ret_error)
 {
     char ready[512];
     (void)snprintf(ready, sizeof ready, "address=%s http=%s", service->address,
@@ -22,7 +22,7 @@ static void run(struct daemon *daemon, struct service *service)
     LOG_EVENT(LOG_LEVEL_INFO, "serving", LOG_TEXT("address", service->address),
               LOG_TEXT("http", service->http_address));
     daemon_ready(daemon, ready);
-    service_wait(service);
+    return service_wait(service, ret_error);
 }
 
 static enum status serve(struct daemon *daemon,
@@ -39,7 +39,7 @@ static enum status serve(struct daemon *daemon,
         status = service_start(service, ret_error);
     }
     if (status == STATUS_OK) {
-        run(daemon, service);
+        status = run(daemon, service, ret_error);
     }
     signals_closing();
     service_close(service);

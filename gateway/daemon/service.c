@@ -223,7 +223,7 @@ enum status service_create(const struct gateway_settings *settings,
 
 /* --- running and stopping --------------------------------------------------------------------- */
 
-void service_wait(struct service *service)
+enum status service_wait(struct service *service, struct error *ret_error)
 {
     for (uint64_t seconds = 1; !atomic_load(&service->is_stopping); seconds++) {
         wait_until(service, clock_monotonic_ns() + NS_PER_SECOND);
@@ -231,7 +231,15 @@ void service_wait(struct service *service)
         if (seconds % HEAP_TRIM_EVERY_S == 0) {
             (void)malloc_trim(0);
         }
+        if (rpc_server_accepts_no_more()) {
+            return error_set(ret_error, STATUS_UNAVAILABLE,
+                             "%s takes no more connections, as one could not be accepted (see "
+                             "above): it is to be started again, with more descriptors "
+                             "(LimitNOFILE, ulimit -n) if these were lacking",
+                             service->address);
+        }
     }
+    return STATUS_OK;
 }
 
 void service_stop(struct service *service)

@@ -52,8 +52,9 @@ enum status service_create(const struct gateway_settings *settings,
  * Errors: STATUS_CANCELLED (service_stop() meanwhile); those of the client and the RPC server. */
 enum status service_start(struct service *service, struct error *ret_error);
 
-/* Until service_stop(). */
-void service_wait(struct service *service);
+/* Until service_stop().  Errors: STATUS_UNAVAILABLE (nobody can connect any more: to be started again is all that
+ * helps). */
+enum status service_wait(struct service *service, struct error *ret_error);
 
 /* Only hands over. */
 void service_stop(struct service *service);

@@ -109,6 +109,9 @@ void rpc_server_drain(struct rpc_server *server, uint32_t patience_ms);
  * server or of its calls when it returns. */
 void rpc_server_close(struct rpc_server *server);
 
+/* It does not listen any more, and never will: calls on the connections that there are go on, others do not come. */
+bool rpc_server_accepts_no_more(void);
+
 /* What the requests that are held now are counted with. */
 uint64_t rpc_server_request_bytes(const struct rpc_server *server);
 

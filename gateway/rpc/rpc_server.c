@@ -185,6 +185,26 @@ static bool is_port(const char *text)
     return size > 0 && size < 6 && text[size] == '\0' && strtoul(text, NULL, 10) <= UINT16_MAX;
 }
 
+/* Of the process, as libgrpc's log is. */
+static atomic_bool accepts_no_more;
+
+bool rpc_server_accepts_no_more(void)
+{
+    return atomic_load(&accepts_no_more);
+}
+
+/* libgrpc 1.51 closes the socket that it listens at, for good, where an accept fails (for want of descriptors, say), and
+ * tells nobody: all that there is of it is the line in its log.  A later one that says it otherwise is not heard. */
+static void hear(gpr_log_func_args *said)
+{
+    const char *name = strrchr(said->file, '/');
+    if (strstr(said->message, "Failed accept4") != NULL) {
+        atomic_store(&accepts_no_more, true);
+    }
+    (void)fprintf(stderr, "libgrpc: %s:%d: %s\n", name != NULL ? name + 1 : said->file, said->line,
+                  said->message);
+}
+
 static void say_nothing(gpr_log_func_args *said)
 {
     (void)said;
@@ -196,7 +216,7 @@ static int add_port(struct rpc_server *server, grpc_server_credentials *credenti
 {
     gpr_set_log_function(say_nothing);
     int port = grpc_server_add_http2_port(server->server, server->settings.address, credentials);
-    gpr_set_log_function(NULL); /* its own again */
+    gpr_set_log_function(hear);
     return port;
 }
 

@@ -18,6 +18,7 @@
 struct embedded {
     struct coordinator base;
     struct kv *kv;
+    char path[PATH_SIZE_MAX]; /* the folder of its file */
 };
 
 static struct embedded *embedded_of(struct coordinator *coordinator)
@@ -25,9 +26,22 @@ static struct embedded *embedded_of(struct coordinator *coordinator)
     return (struct embedded *)coordinator;
 }
 
-static enum status trouble(enum status status, const char *doing, struct error *ret_error)
+static enum status cannot_read(enum status status, struct error *ret_error)
 {
-    return error_set(ret_error, status, "cannot %s the catalog: %s", doing, status_text(status));
+    return error_set(ret_error, status, "cannot read the catalog: %s", status_text(status));
+}
+
+/* It may be the last word of the process. */
+static enum status cannot_write(const struct embedded *embedded,
+                                enum status status,
+                                struct error *ret_error)
+{
+    bool is_disk = status == STATUS_IO;
+    return error_set(ret_error, status, "cannot write the catalog, %s/data.mdb: %s%s",
+                     embedded->path, status_text(status),
+                     is_disk ? "; see whether its disk is well, and its file system is not "
+                               "read-only (dmesg, findmnt)"
+                             : "");
 }
 
 static enum status walk(struct kv_cursor *cursor,
@@ -48,7 +62,7 @@ static enum status walk(struct kv_cursor *cursor,
         }
         status = kv_cursor_move(cursor, KV_NEXT, BYTES_EMPTY, &key, &value, &found);
     }
-    return status == STATUS_OK ? STATUS_OK : trouble(status, "read", ret_error);
+    return status == STATUS_OK ? STATUS_OK : cannot_read(status, ret_error);
 }
 
 static enum status embedded_load(struct coordinator *coordinator,
@@ -61,14 +75,14 @@ static enum status embedded_load(struct coordinator *coordinator,
     enum status status = kv_read_begin(embedded_of(coordinator)->kv, &read);
 
     if (status != STATUS_OK) {
-        return trouble(status, "read", ret_error);
+        return cannot_read(status, ret_error);
     }
     status = kv_cursor_open_read(read, &cursor);
     if (status == STATUS_OK) {
         status = walk(cursor, take, context, ret_error);
         kv_cursor_close(cursor);
     } else {
-        status = trouble(status, "read", ret_error);
+        status = cannot_read(status, ret_error);
     }
     kv_read_end(read);
     return status;
@@ -79,11 +93,12 @@ static enum status embedded_commit(struct coordinator *coordinator,
                                    size_t put_count,
                                    struct error *ret_error)
 {
+    const struct embedded *embedded = embedded_of(coordinator);
     struct kv_write *write = NULL;
-    enum status status = kv_write_begin(embedded_of(coordinator)->kv, &write);
+    enum status status = kv_write_begin(embedded->kv, &write);
 
     if (status != STATUS_OK) {
-        return trouble(status, "write", ret_error);
+        return cannot_write(embedded, status, ret_error);
     }
     for (size_t i = 0; i < put_count && status == STATUS_OK; i++) {
         bool found = false;
@@ -92,10 +107,10 @@ static enum status embedded_commit(struct coordinator *coordinator,
     }
     if (status != STATUS_OK) {
         kv_write_abort(write);
-        return trouble(status, "write", ret_error);
+        return cannot_write(embedded, status, ret_error);
     }
     status = kv_write_commit(write);
-    return status == STATUS_OK ? STATUS_OK : trouble(status, "write", ret_error);
+    return status == STATUS_OK ? STATUS_OK : cannot_write(embedded, status, ret_error);
 }
 
 static void embedded_close(struct coordinator *coordinator)
@@ -121,7 +136,7 @@ static enum status has_records(struct kv *kv, bool *ret_any, struct error *ret_e
     enum status status = kv_read_begin(kv, &read);
 
     if (status != STATUS_OK) {
-        return trouble(status, "read", ret_error);
+        return cannot_read(status, ret_error);
     }
     status = kv_cursor_open_read(read, &cursor);
     if (status == STATUS_OK) {
@@ -129,7 +144,7 @@ static enum status has_records(struct kv *kv, bool *ret_any, struct error *ret_e
         kv_cursor_close(cursor);
     }
     kv_read_end(read);
-    return status == STATUS_OK ? STATUS_OK : trouble(status, "read", ret_error);
+    return status == STATUS_OK ? STATUS_OK : cannot_read(status, ret_error);
 }
 
 /*
@@ -210,6 +225,7 @@ enum status coordinator_open_embedded(const char *folder,
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to open the catalog");
     }
     embedded->base.methods = &embedded_methods;
+    memcpy(embedded->path, path, (size_t)size + 1);
     status = open_catalog(embedded, path, identity, ret_error);
     if (status != STATUS_OK) {
         embedded_close(&embedded->base);

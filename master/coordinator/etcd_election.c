@@ -8,8 +8,11 @@
 #define SECOND_NS         INT64_C(1000000000)
 #define ARENA_BLOCK_BYTES 4096
 
-/* Short, so that there is time for the other members before the lease is over. */
-static const struct etcd_patience patience = {.attempt_ms = 500, .total_ms = 1000};
+#define MS_NS          INT64_C(1000000)
+#define ATTEMPTS       4 /* a lease, so that there is time for the other members before it is over */
+#define ATTEMPT_MS_MIN 500
+#define ATTEMPT_MS_MAX 2000 /* who stops waits for what is out */
+#define MEMBERS        2    /* that one question waits for */
 
 /* One question and its answer, as bytes. */
 struct exchange {
@@ -46,11 +49,28 @@ static void note_leader(struct etcd_candidate *candidate,
     answer->leader_lease = leader->lease;
 }
 
+/* A longer lease is for an etcd that is slower: then it is also waited for longer. */
+static struct etcd_patience patience_of(const struct etcd_candidate *candidate)
+{
+    int64_t attempt_ms = candidate->lease_ns / ATTEMPTS / MS_NS;
+    if (attempt_ms < ATTEMPT_MS_MIN) {
+        attempt_ms = ATTEMPT_MS_MIN;
+    }
+    if (attempt_ms > ATTEMPT_MS_MAX) {
+        attempt_ms = ATTEMPT_MS_MAX;
+    }
+    return (struct etcd_patience){
+        .attempt_ms = (uint32_t)attempt_ms,
+        .total_ms = (uint32_t)(MEMBERS * attempt_ms),
+    };
+}
+
 static enum status ask(struct etcd_candidate *candidate,
                        const char *path,
                        struct exchange *exchange,
                        struct error *ret_error)
 {
+    const struct etcd_patience patience = patience_of(candidate);
     bool in_doubt = false;
     return etcd_client_ask(candidate->client, path, &exchange->question, &patience,
                            &exchange->answer, &in_doubt, ret_error);

@@ -25,3 +25,13 @@ enum status answer_at_end(enum method method)
 {
     return is_change(method) || method == METHOD_RECOVER ? STATUS_CLOSED : STATUS_UNAVAILABLE;
 }
+
+bool answer_needs_servers(enum method method, enum status status)
+{
+    return status == STATUS_NOT_FOUND && method != METHOD_SYNC;
+}
+
+bool change_needs_servers(enum method method)
+{
+    return (is_change(method) && method != METHOD_PUT_DOCUMENTS) || method == METHOD_DRAIN_SERVER;
+}

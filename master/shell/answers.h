@@ -1,5 +1,5 @@
 /*
- * What an answer of the master says of the time after its reign.
+ * What an answer of the master says of the time after its reign, and before it has heard of any tablet server.
  *
  * Pure.  Thread rule: any.
  */
@@ -28,5 +28,13 @@ enum status answer_in_doubt(enum method method, enum status status);
  * So who asked for something that is not to be done twice is told what a connection that breaks would tell.
  */
 enum status answer_at_end(enum method method);
+
+/*
+ * A catalog that was put back from an old copy is known for one by the first tablet server that comes.  Until then who
+ * has just begun does not say that there is no such table, and begins no change: it would be one of the old copy.  What a
+ * change needs a tablet server for waits no longer for it; documents need none, and are put.
+ */
+bool answer_needs_servers(enum method method, enum status status);
+bool change_needs_servers(enum method method);
 
 #endif /* MASTER_SHELL_ANSWERS_H */

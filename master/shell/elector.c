@@ -99,14 +99,14 @@ static void complain(struct elector *elector, const struct error *error)
 
 static void note_suspension(struct elector *elector)
 {
-    bool suspended = elector->election.reign != 0 &&
-                     !election_may_act(&elector->election, clock_monotonic_ns());
-    if (suspended != elector->suspended) {
+    bool leads = elector->election.reign != 0;
+    bool suspended = leads && !election_may_act(&elector->election, clock_monotonic_ns());
+    if (leads && suspended != elector->suspended) {
         LOG_EVENT(suspended ? LOG_LEVEL_WARN : LOG_LEVEL_INFO,
                   suspended ? "leadership_suspended" : "leadership_sure",
                   LOG_ID("reign", elector->election.reign));
-        elector->suspended = suspended;
     }
+    elector->suspended = suspended;
 }
 
 static void give_up_unwanted(struct elector *elector)

@@ -20,6 +20,9 @@
 #define SUSPENDED_PAUSE_NS   INT64_C(20000000)
 #define QUESTION_PATIENCE_NS INT64_C(5000000000)
 #define TRIAL_PAUSE_NS       INT64_C(10000000000)
+#define UNTOLD_NS_MAX        INT64_C(3000000000) /* then they are all gone, and people have to go on */
+#define UNTOLD \
+    "this master has just begun, and no tablet server has told it yet whether its catalog is the newest"
 
 struct reign {
     struct reign_options options;
@@ -29,6 +32,8 @@ struct reign {
     struct committer *committer;
     struct open_replies open;
     struct reign_clock clock;
+    /* Tablet servers are known, and none has come yet: at most until then. */
+    int64_t untold_until_ns;
     struct error failure; /* why it must end; status OK = it need not */
     struct error refusal; /* why the last commit was refused; status OK = it was not */
     int64_t tried_ns;     /* refusal: when it was tried again last */
@@ -97,6 +102,12 @@ static void answer_question(struct question *question, struct buffer *message)
     question->answered(question);
 }
 
+/* Could this be an old copy of the catalog, and nobody has had the time to say so? */
+static bool is_untold(const struct reign *reign)
+{
+    return clock_monotonic_ns() < reign->untold_until_ns;
+}
+
 static void perform_reply(struct reign *reign, struct catalog_effect *effect)
 {
     struct open_reply *open = open_replies_take(&reign->open, effect->number);
@@ -108,6 +119,9 @@ static void perform_reply(struct reign *reign, struct catalog_effect *effect)
         effect->status = answer_in_doubt(open->method, effect->status);
         (void)snprintf(effect->text, sizeof effect->text, "this master may not be the active one%s",
                        effect->status == STATUS_CLOSED ? "; it may or may not have been done" : "");
+    } else if (answer_needs_servers(open->method, effect->status) && is_untold(reign)) {
+        effect->status = STATUS_UNAVAILABLE;
+        (void)snprintf(effect->text, sizeof effect->text, "%s", UNTOLD);
     }
     master_metrics_request(open->method, effect->status, duration_ns);
     log_answer(reign, open, effect->status, effect->text, duration_ns);
@@ -210,6 +224,12 @@ void reign_take_request(struct reign *reign,
                         const struct transport_request *request,
                         struct transport_reply *reply)
 {
+    if (request->method == METHOD_SYNC) {
+        reign->untold_until_ns = 0;
+    } else if (change_needs_servers(request->method) && is_untold(reign)) {
+        transport_reply_fail(reply, STATUS_UNAVAILABLE, UNTOLD);
+        return;
+    }
     struct open_reply *open = open_replies_add(&reign->open, request, reply);
     if (open == NULL) {
         transport_reply_fail(reply, STATUS_RESOURCE_EXHAUSTED, "the master has no memory");
@@ -405,6 +425,13 @@ static enum status load_catalog(struct reign *reign, struct error *ret_error)
     return status;
 }
 
+static void await_servers(struct reign *reign)
+{
+    struct catalog_counts counts;
+    catalog_counts(reign->catalog, &counts);
+    reign->untold_until_ns = counts.servers > 0 ? clock_monotonic_ns() + UNTOLD_NS_MAX : 0;
+}
+
 static void on_done(void *context, const struct committer_result *result)
 {
     struct reign *reign = context;
@@ -439,6 +466,7 @@ enum status reign_open(const struct reign_options *options,
         reign_close(reign, "");
         return status;
     }
+    await_servers(reign);
     *ret_reign = reign;
     return STATUS_OK;
 }

@@ -149,6 +149,36 @@ for port in map(int, sys.argv[1:]):
 PYTHON
 same "served after garbage" "$(ebt --json lookup T keep)" '{"key":"keep","cells":[{"family":"f","column":"a","timestamp":1000,"value":"1"}]}'
 
+# --- connections by the thousand that say nothing: served beside them, and their memory comes back -
+mib_of() { echo $(($(sed -nE 's/^VmRSS:\s+([0-9]+) kB/\1/p' "/proc/$(pid_of "$1")/status") / 1024)); }
+declare -A mib_before=([master]=$(mib_of master) [server1]=$(mib_of server1))
+python3 - "$((PORT + 1))" "$PORT" >"$WORK/flood" <<'PYTHON' &
+import resource, socket, sys
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4096), most))
+for round in range(4):
+    sockets = []
+    for _ in range(1500):
+        for port in map(int, sys.argv[1:]):
+            try:
+                s = socket.socket()
+                sockets.append(s)
+                s.connect(("127.0.0.1", port))
+            except OSError:
+                break
+    print(len(sockets), flush=True)
+    if round == 3:
+        socket.create_connection(("127.0.0.1", int(sys.argv[2]))).recv(1)  # until it is given up: five seconds
+    for s in sockets:
+        s.close()
+PYTHON
+flood=$!
+await "thousands are there" 120 eval '[[ $(wc -l <"$WORK/flood") -ge 4 ]]'
+same "served beside them" "$(ebt --json --timeout 60 lookup T keep)" '{"key":"keep","cells":[{"family":"f","column":"a","timestamp":1000,"value":"1"}]}'
+wait $flood
+is_small_again() { (($(mib_of "$1") < mib_before[$1] + 24)); }
+for name in master server1; do await "$name gives their memory back: $(mib_of $name) MiB, ${mib_before[$name]} before" 60 is_small_again $name; done
+
 # --- configuration ----------------------------------------------------------------------------
 printf 'address = "tcp://127.0.0.1:0";\nadress = "x";\n' >"$WORK/bad.conf"
 says "unknown key" 2 'bad.conf:2.*adress' "$SERVER" --config "$WORK/bad.conf" --check-config

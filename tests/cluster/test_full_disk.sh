@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A full disk, with real processes on a small tmpfs: writes are refused and say why, reads and deletes
 # go on, nothing acknowledged is lost, and it heals by itself: when rows are deleted, one by one or
-# all at once, and when the disk grows; over a kill -9 too.
+# all at once, and when the disk grows; over a kill -9 too.  What begins on a full disk says so.
 [[ -n ${1:-} ]] && BUILD=$(cd "$1" && pwd)
 source "$(dirname "$0")/cluster.sh"
 mkdir "$WORK/disk"
@@ -10,7 +10,7 @@ if ! mount -t tmpfs -o size=48m tmpfs "$WORK/disk" 2>/dev/null; then
     echo "0 passed, 0 failed, 1 skipped"
     exit 0
 fi
-trap 'kill -KILL "${PIDS[@]}" 2>/dev/null; wait; umount -l "$WORK/disk"; rm -rf "$WORK"' EXIT
+trap 'kill -KILL "${PIDS[@]}" 2>/dev/null; wait; umount -l "$WORK/disk"; umount -l "$WORK/none" 2>/dev/null; rm -rf "$WORK"' EXIT
 settings=("folder=$WORK/disk/server" "log_segment=1 MiB" "log_limit=4 MiB" "memtable_limit=1 MiB" "memory_limit=4 MiB" "ballast=6 MiB" "map_size=1 GiB")
 start_master || exit 1
 start_server 1 "${settings[@]}" || exit 1
@@ -120,4 +120,14 @@ kill_hard server1
 start_server 1 "${settings[@]}" || bad "it does not start again"
 check_rows "in the end"
 same "the log says it" "$(grep -c store_full "$WORK/server1.log") $(grep -c store_has_room_again "$WORK/server1.log")" "4 3"
+# 4. A first start on a full disk says so, of a master and of a store beside another one, and nobody ends without a word.
+mkdir "$WORK/none"
+mount -t tmpfs -o size=64k tmpfs "$WORK/none"
+mkdir -p "$WORK/none/master" "$WORK/none/store"
+head -c 100000 /dev/zero >"$WORK/none/filling" 2>/dev/null
+says "a master on a full disk" 1 "none/master.*No space left on device" "$BUILD/master/edubba-master" \
+    --set "folder=$WORK/none/master" --set "address=tcp://127.0.0.1:$((PORT + 2))" --set "http.address=127.0.0.1:$((PORT + 102))"
+start_server 2 "stores=$WORK/two,$WORK/none/store" "ballast=1 MiB" "log_segment=1 MiB" || bad "one full disk of two keeps a server from starting"
+same "which says it" "$(grep -c 'store_not_opened.*none/store.*No space left on device' "$WORK/server2.log")" 1
+umount -l "$WORK/none"
 finish

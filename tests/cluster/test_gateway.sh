@@ -246,4 +246,20 @@ if command -v openssl >/dev/null; then
 else
     echo "openssl is not there: TLS is not tried"
 fi
+
+# --- descriptors end: it is not there and deaf ever after, but ends, and is started again ----------------------------
+LAUNCHER=(prlimit --nofile=64:64)
+start_gateway || exit 1
+LAUNCHER=()
+python3 - $((PORT + 50)) <<'PYTHON'
+import socket, sys, time
+sockets = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(100)]
+time.sleep(3)
+PYTHON
+gateway_is_gone() { ! kill -0 "$(pid_of gateway)" 2>/dev/null; }
+await "it ends" 60 gateway_is_gone
+status=0
+wait "$(pid_of gateway)" || status=$?
+unset 'PIDS[gateway]'
+same "with a failure" "$status $(grep -c 'takes no more connections.*LimitNOFILE' "$WORK/gateway.log")" "1 1"
 finish

@@ -184,4 +184,5 @@ for attempt in 1 2 3 4; do # the machine may be busy for so long: the shortest t
 done
 at_most "a clean stop" "$handed" 1000
 end_client
+none "who has lost the lead is not said to be sure of it" "$(grep -ahE 'leadership_[a-z]+ reign=0' "$WORK"/master*.log)"
 finish

@@ -17,6 +17,7 @@
 #include "common/base/memory.h"
 #include "common/io/file.h"
 #include "common/io/kv/kv_lmdb_check.h"
+#include "common/io/kv/kv_lmdb_readers.h"
 #include "common/io/kv/kv_lmdb_walk.h"
 
 #define READERS_DEFAULT 1024
@@ -108,7 +109,7 @@ static int open_environment(struct lmdb_kv *kv, const char *folder, uint32_t rea
         code = mdb_env_set_mapsize(kv->env, kv->map_size_bytes);
     }
     if (code == 0) {
-        code = mdb_env_set_maxreaders(kv->env, readers_max > 0 ? readers_max : READERS_DEFAULT);
+        code = mdb_env_set_maxreaders(kv->env, readers_max);
     }
     if (code == 0) {
         code = mdb_env_open(kv->env, folder, MDB_NOTLS | MDB_NORDAHEAD, FILE_MODE);
@@ -146,15 +147,19 @@ enum status kv_open(const char *folder,
         return error_set(ret_error, STATUS_IO, "open %s/data.mdb: the folder cannot be read: %s",
                          folder, strerror(errno));
     }
+    uint32_t readers_max = options->readers_max > 0 ? options->readers_max : READERS_DEFAULT;
     enum status status = kv_lmdb_check_kinds(folder, ret_error);
     if (status == STATUS_OK && options->looks_first) {
         status = kv_lmdb_walk(folder, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = kv_lmdb_place_readers(folder, readers_max, FILE_MODE, ret_error);
     }
     if (status != STATUS_OK) {
         memory_free(kv);
         return status;
     }
-    int code = open_environment(kv, folder, options->readers_max);
+    int code = open_environment(kv, folder, readers_max);
     if (code != 0) {
         memory_free(kv);
         return error_set(ret_error, kv_lmdb_status(code), "open %s/data.mdb: %s", folder,

@@ -5,12 +5,15 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/logger.h"
 #include "common/io/transport/transport_address.h"
 #include "common/io/transport/transport_budget.h"
 #include "common/io/transport/transport_threads.h"
 
 #define ACCEPT_PAUSE_MS 50   /* after an accept that failed, for want of descriptors say */
 #define DRAIN_POLL_US   2000 /* how often closing looks whether answers are on their way */
+#define ACCEPT_TOLD_NS \
+    (INT64_C(60) * 1000 * 1000 * 1000) /* between two words on accepts that fail */
 
 /* --- accepting --------------------------------------------------------------------------------- */
 
@@ -101,17 +104,34 @@ static struct transport_peer *admit(struct transport_listener *listener)
     return peer;
 }
 
+/* The one that has been idle longest, and does not count any more; NULL = none.  close_idle() is to follow. */
+static struct transport_peer *take_idle_locked(struct transport_listener *listener)
+{
+    struct transport_peer *victim = take_victim_locked(listener, true,
+                                                       clock_monotonic_ns() - LISTENER_IDLE_NS);
+    if (victim != NULL) {
+        victim->has_place = false;
+        listener->place_count--;
+    }
+    return victim;
+}
+
+static void close_idle(struct transport_listener *listener, struct transport_peer *victim)
+{
+    if (victim != NULL) {
+        metric_add(listener->connections, -1);
+        metric_add(listener->displaced, 1);
+    }
+    close_victim(victim, "idle, and others need the place");
+}
+
 bool transport_listener_give_place(struct transport_listener *listener, struct transport_peer *peer)
 {
     struct transport_peer *victim = NULL;
 
     pthread_mutex_lock(&listener->lock);
     if (listener->place_count >= listener->options.connections_max) {
-        victim = take_victim_locked(listener, true, clock_monotonic_ns() - LISTENER_IDLE_NS);
-        if (victim != NULL) {
-            victim->has_place = false;
-            listener->place_count--;
-        }
+        victim = take_idle_locked(listener);
     }
     peer->has_place = listener->place_count < listener->options.connections_max;
     listener->place_count += peer->has_place;
@@ -119,12 +139,44 @@ bool transport_listener_give_place(struct transport_listener *listener, struct t
     bool given = peer->has_place;
     pthread_mutex_unlock(&listener->lock);
     metric_add(given ? listener->connections : listener->refused, 1);
-    if (victim != NULL) {
-        metric_add(listener->connections, -1);
-        metric_add(listener->displaced, 1);
-    }
-    close_victim(victim, "idle, and others need the place");
+    close_idle(listener, victim);
     return given;
+}
+
+/* Said when it begins, and once a minute while it lasts: whoever waits to be accepted sees nothing but silence. */
+static void tell_not_accepted(struct transport_listener *listener, int error)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (listener->accept_told_ns == 0 || now_ns - listener->accept_told_ns >= ACCEPT_TOLD_NS) {
+        listener->accept_told_ns = now_ns;
+        LOG_EVENT(LOG_LEVEL_WARN, "connection_not_accepted", LOG_TEXT("address", listener->address),
+                  LOG_TEXT("error", nng_strerror(error)));
+    }
+}
+
+/* There are fewer descriptors than connections may be: so it is for these as if that many were the limit. */
+static void give_descriptor_free(struct transport_listener *listener)
+{
+    struct transport_peer *idle = NULL;
+    pthread_mutex_lock(&listener->lock);
+    struct transport_peer *stranger = take_victim_locked(listener, false, INT64_MAX);
+    if (stranger == NULL) {
+        idle = take_idle_locked(listener);
+    }
+    pthread_mutex_unlock(&listener->lock);
+    close_victim(stranger, "no descriptors are left");
+    close_idle(listener, idle);
+}
+
+static void on_not_accepted(struct transport_listener *listener, int error)
+{
+    if (atomic_load(&listener->closing)) {
+        return;
+    }
+    tell_not_accepted(listener, error);
+    if (error == NNG_ENOFILES) {
+        give_descriptor_free(listener);
+    }
 }
 
 static void on_accepted(void *context)
@@ -141,6 +193,8 @@ static void on_accepted(void *context)
             transport_peer_start(peer, connected);
             transport_peer_unref(peer);
         }
+    } else if (error != 0) {
+        on_not_accepted(listener, error);
     }
     pthread_mutex_lock(&listener->lock);
     if (atomic_load(&listener->closing)) {

@@ -16,7 +16,8 @@
  * Who holds a connection and does nothing must not keep others out.  A place, one of connections_max, is
  * given in the handshake.  Where all are taken, who has done nothing for LISTENER_IDLE_NS, and has
  * nothing under way, loses his to who comes: whoever is closed so dials again when he has something to
- * ask.  And where too many have not shaken hands, those that came first are closed.
+ * ask.  And where too many have not shaken hands, those that came first are closed; where descriptors end before, one
+ * of these, or who has done nothing for so long, is closed for each accept that fails.
  */
 
 struct transport_listener {
@@ -34,6 +35,8 @@ struct transport_listener {
     size_t place_count; /* peers that have one */
     bool accepting;     /* an accept, a pause before the next, or its callback is under way */
     bool pausing;       /* that operation is a pause */
+    int64_t
+        accept_told_ns; /* when it was last said that accepting fails; that operation's; 0 = never */
     struct metric *connections;
     struct metric *displaced;
     struct metric *refused;

@@ -191,6 +191,15 @@ Test(file, a_lock_is_held_by_one)
     file_close(&second);
 }
 
+Test(file, nobody_waits_for_the_other_end_of_a_pipe_in_its_place, .timeout = 60)
+{
+    struct buffer text = BUFFER_INIT;
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    cr_assert_eq(file_read_whole(path, 100, &text, &error), STATUS_OK, "%s", error.text);
+    cr_assert_eq(text.size_bytes, 0);
+    buffer_deinit(&text);
+}
+
 Test(file, faults_come_when_they_are_due)
 {
     char back[8] = {0};

@@ -1,11 +1,13 @@
 /* The files of a key-value store on LMDB: full, reopened, cut short; what is dirty and what is reusable. */
 #include "tests/support/kv_fixture.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "common/base/memory.h"
+#include "common/io/file_fault.h"
 
 Test(kv, a_full_map_is_no_space_and_nothing_is_lost)
 {
@@ -31,6 +33,33 @@ Test(kv, a_full_map_is_no_space_and_nothing_is_lost)
     put(write, "more", "fits");
     cr_assert_eq(kv_write_commit(write), STATUS_OK);
     cr_assert(is_there(place.kv, "more", "fits"));
+    close_place(&place);
+}
+
+/* What LMDB writes through memory has its place on the disk from the start: on a full one a page without is SIGBUS. */
+Test(kv, the_table_of_readers_has_its_place_on_the_disk)
+{
+    struct place place = open_place(false);
+    struct stat there;
+    char path[300];
+    snprintf(path, sizeof path, "%s/lock.mdb", place.folder);
+    cr_assert_eq(stat(path, &there), 0);
+    cr_assert_gt(there.st_size, 1 << 16);
+    cr_assert_geq(there.st_blocks * 512, there.st_size);
+    close_place(&place);
+}
+
+Test(kv, a_first_opening_without_room_for_the_table_of_readers_says_so)
+{
+    struct place place = {.kv = NULL};
+    struct error error = {0};
+    test_folder_make(place.folder, sizeof place.folder, "kv");
+    file_fault_arm(&(struct file_fault){
+        .operation = FILE_OPERATION_ALLOCATE, .error_number = ENOSPC, .for_ever = true});
+    cr_assert_eq(kv_open(place.folder, NULL, &place.kv, &error), STATUS_NO_SPACE);
+    file_fault_disarm();
+    cr_assert_not_null(strstr(error.text, "lock.mdb: No space left on device"), "%s", error.text);
+    cr_assert_eq(kv_open(place.folder, NULL, &place.kv, &error), STATUS_OK);
     close_place(&place);
 }
 

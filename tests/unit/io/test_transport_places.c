@@ -2,6 +2,8 @@
 #include "tests/support/told_metrics.h"
 #include "tests/support/transport_fixture.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/io/transport/transport_listener.h"
@@ -74,6 +76,48 @@ Test(places, those_who_never_shake_hands_keep_nobody_out)
         took_ns = serve_all_ns(callers);
     }
     cr_assert_lt(took_ns, GIVEN_UP_NS);
+}
+
+/* From now on so many more descriptors may be opened here. */
+static void leave_descriptors(rlim_t count)
+{
+    struct rlimit limit;
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    int next = fcntl(0, F_DUPFD, 3);
+    cr_assert_geq(next, 0);
+    limit.rlim_cur = (rlim_t)next + count;
+    close(next);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void connect_made(int raw)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons(transport_listener_port(service.listener)),
+                             .sin_addr.s_addr = htonl(own_host())};
+    cr_assert_eq(connect(raw, (struct sockaddr *)&to, sizeof to), 0);
+}
+
+#define FEW 12
+
+/* Who comes last is accepted when those before him have been; these wait for nothing. */
+Test(places, where_descriptors_end_those_who_never_shake_hands_keep_nobody_out)
+{
+    struct frame_header header;
+    uint8_t payload[4096];
+    for (size_t i = 0; i <= FEW; i++) {
+        strangers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        cr_assert_geq(strangers[i], 0);
+    }
+    leave_descriptors(3);
+    int64_t begun_ns = clock_monotonic_ns();
+    for (size_t i = 0; i <= FEW; i++) {
+        connect_made(strangers[i]);
+    }
+    raw_hello(strangers[FEW], WIRE_VERSION_OLDEST, WIRE_VERSION);
+    (void)raw_receive_frame(strangers[FEW], &header, payload, sizeof payload);
+    cr_assert_eq(header.type, FRAME_HELLO_ACK);
+    cr_assert_lt(clock_monotonic_ns() - begun_ns, GIVEN_UP_NS);
 }
 
 static bool try_caller(struct caller *caller)

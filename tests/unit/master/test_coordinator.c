@@ -1,9 +1,11 @@
 #include <criterion/criterion.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -175,6 +177,24 @@ Test(coordinator, a_catalog_is_opened_where_there_is_no_room_left)
     enum status status = coordinator_open_embedded(folder, &identity, &coordinator, &error);
     file_fault_disarm();
     cr_assert_eq(status, STATUS_OK, "%s", error.text);
+    coordinator_close(coordinator);
+}
+
+/* It is the last that the master says before it ends: where a person is to look. */
+Test(coordinator, a_disk_that_takes_no_write_is_named)
+{
+    static uint8_t bytes[1 << 17];
+    struct coordinator *coordinator = open_embedded();
+    struct record_key key = record_key_of(RECORD_KIND_TABLE, 7);
+    const struct catalog_put put = {record_key_bytes(&key), bytes_of(bytes, sizeof bytes), false};
+    const struct rlimit none = {1 << 14, 1 << 14};
+    struct error error = {0};
+    (void)signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+    cr_assert_eq(coordinator_commit(coordinator, &put, 1, &error), STATUS_IO);
+    cr_assert_not_null(strstr(error.text, folder), "%s", error.text);
+    cr_assert_not_null(strstr(error.text, "catalog/data.mdb: input/output error; see whether"),
+                       "%s", error.text);
     coordinator_close(coordinator);
 }
 

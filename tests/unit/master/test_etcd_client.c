@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "master/coordinator/etcd_client.h"
+#include "master/coordinator/etcd_election.h"
 
 static int listener;
 static char endpoint[64];
@@ -59,6 +59,24 @@ static void *die_with_a_question(void *context)
     return NULL;
 }
 
+/* Answers each question that nobody leads, after 800 ms; until it is asked no more. */
+static void *be_slow(void *context)
+{
+    static const char text[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                               "Connection: close\r\nContent-Length: 28\r\n\r\n"
+                               "{\"header\":{\"revision\":\"7\"}}\n";
+    (void)context;
+    for (int connection = accept(listener, NULL, NULL); connection >= 0;
+         connection = accept(listener, NULL, NULL)) {
+        char question[4096];
+        (void)recv(connection, question, sizeof question, 0);
+        usleep(800000);
+        (void)send(connection, text, sizeof text - 1, MSG_NOSIGNAL);
+        close(connection);
+    }
+    return NULL;
+}
+
 static enum status ask(struct etcd_client *client, uint32_t total_ms, bool *ret_in_doubt)
 {
     struct buffer question = BUFFER_INIT;
@@ -100,4 +118,28 @@ Test(etcd_client, what_was_sent_on_a_connection_that_died_is_in_doubt)
     cr_assert_eq(ask(client, 300, &in_doubt), STATUS_UNAVAILABLE);
     cr_assert_not(in_doubt);
     etcd_client_close(client);
+}
+
+static bool is_answered(struct etcd_candidate *candidate, int64_t lease_s)
+{
+    const struct election_question look = {.type = ELECTION_LOOK};
+    struct error error = {0};
+    candidate->lease_ns = lease_s * INT64_C(1000000000);
+    return etcd_election_ask(candidate, &look, &error).answered;
+}
+
+/* `etcd.lease` is what rides out an etcd that is slow. */
+Test(etcd_client, an_election_with_a_longer_lease_waits_longer_for_each_answer)
+{
+    pthread_t member;
+    struct etcd_keys keys;
+    struct etcd_candidate candidate = {.client = open_client(), .keys = &keys, .address = "a"};
+    cr_assert_eq(etcd_keys_make("/e", 1, &keys, NULL), STATUS_OK);
+    cr_assert_eq(pthread_create(&member, NULL, be_slow, NULL), 0);
+    cr_assert(is_answered(&candidate, 60));
+    cr_assert(is_answered(&candidate, 10));
+    cr_assert_not(is_answered(&candidate, 2));
+    shutdown(listener, SHUT_RDWR);
+    pthread_join(member, NULL);
+    etcd_client_close(candidate.client);
 }

@@ -173,6 +173,55 @@ Test(master, many_clients_create_and_a_restart_remembers)
     arena_deinit(&arena);
 }
 
+static enum status by_name(struct blocking_client *client,
+                           enum method method,
+                           const char *name,
+                           struct error *ret_error)
+{
+    const struct table_name_request request = {.name = bytes_of_text(name)};
+    struct buffer body = BUFFER_INIT;
+    struct bytes answer;
+    table_name_request_encode(&request, &body);
+    return blocking_call(client, method, &body, 30000, &answer, ret_error);
+}
+
+/* Its catalog may be an old copy, which the first server that comes would say: until then nobody is told that there is no
+ * such table, and nothing of it is changed.  Where no server comes, it goes on without. */
+Test(master, who_begins_waits_for_a_server_before_it_says_that_a_table_is_not_there)
+{
+    struct blocking_client client;
+    struct error error = {0};
+
+    start_server();
+    cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+    cr_assert_eq(by_name(&client, METHOD_GET_TABLE, "later", &error), STATUS_NOT_FOUND);
+    cr_assert_eq(create(&client, "early", &error), STATUS_OK, "%s", error.text);
+    blocking_close(&client);
+    end_server();
+
+    for (int has_server = 1; has_server >= 0; has_server--) {
+        own_master_close();
+        own_master_open();
+        cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+        cr_assert_eq(by_name(&client, METHOD_GET_TABLE, "later", &error), STATUS_UNAVAILABLE);
+        cr_assert_not_null(strstr(error.text, "no tablet server has told it"), "%s", error.text);
+        cr_assert_eq(by_name(&client, METHOD_DELETE_TABLE, "early", &error), STATUS_UNAVAILABLE);
+        cr_assert_eq(create(&client, "later", &error), STATUS_UNAVAILABLE);
+        cr_assert_eq(by_name(&client, METHOD_GET_TABLE, "early", &error), STATUS_OK, "%s",
+                     error.text);
+        if (has_server) {
+            start_server();
+        } else {
+            clock_sleep_us(3100000);
+        }
+        cr_assert_eq(by_name(&client, METHOD_GET_TABLE, "later", &error), STATUS_NOT_FOUND);
+        blocking_close(&client);
+        if (has_server) {
+            end_server();
+        }
+    }
+}
+
 /* A table whose description is long. */
 static void create_wide(struct blocking_client *client, int number)
 {

@@ -45,3 +45,17 @@ Test(master_answers, a_loss_that_was_accepted_is_not_said_to_be_none)
     cr_assert_eq(answer_in_doubt(METHOD_CREATE_TABLE, STATUS_ALREADY_EXISTS), STATUS_UNAVAILABLE);
     cr_assert_eq(answer_in_doubt(METHOD_DRAIN_SERVER, STATUS_OK), STATUS_UNAVAILABLE);
 }
+
+/* By that alone a client would give up a table that is there, or an old copy be changed. */
+Test(master_answers, who_has_heard_of_no_server_says_of_nothing_that_it_is_not_there)
+{
+    for (size_t i = 0; i < CHANGES; i++) {
+        cr_assert_eq(change_needs_servers(changes[i]), changes[i] != METHOD_PUT_DOCUMENTS);
+    }
+    cr_assert(change_needs_servers(METHOD_DRAIN_SERVER));
+    cr_assert_not(change_needs_servers(METHOD_PROPOSE), "a server's own");
+    cr_assert_not(change_needs_servers(METHOD_LOCATE));
+    cr_assert(answer_needs_servers(METHOD_LOCATE, STATUS_NOT_FOUND));
+    cr_assert_not(answer_needs_servers(METHOD_LOCATE, STATUS_OK), "clients go on at once");
+    cr_assert_not(answer_needs_servers(METHOD_SYNC, STATUS_NOT_FOUND));
+}

@@ -1,0 +1,78 @@
+#include "common/io/kv/kv_lmdb_readers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/io/file.h"
+#include "common/io/file_fault.h"
+
+/* As LMDB 0.9 lays it out.  Were it larger one day, what is beyond would be as it is without us. */
+#define HEADER_BYTES     128
+#define READER_BYTES     64
+#define FIRST_PAGE_BYTES 4096
+
+static enum status status_of(int error_number)
+{
+    switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+        return STATUS_NO_SPACE;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return STATUS_PERMISSION_DENIED;
+    case EMFILE:
+    case ENFILE:
+        return STATUS_LIMIT;
+    default:
+        return STATUS_IO;
+    }
+}
+
+/* 0 or an errno. */
+static int place(int descriptor, off_t size_bytes)
+{
+    int error_number = file_fault_due(FILE_OPERATION_ALLOCATE);
+    while (error_number == 0) {
+        error_number = posix_fallocate(descriptor, 0, size_bytes);
+        if (error_number != EINTR) {
+            break;
+        }
+        error_number = 0;
+    }
+    return error_number;
+}
+
+static int place_all_or_first(const char *path, off_t size_bytes, mode_t mode)
+{
+    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+    if (descriptor < 0) {
+        return errno;
+    }
+    int error_number = place(descriptor, size_bytes);
+    if (error_number == ENOSPC || error_number == EDQUOT) {
+        error_number = place(descriptor,
+                             size_bytes < FIRST_PAGE_BYTES ? size_bytes : FIRST_PAGE_BYTES);
+    }
+    (void)close(descriptor);
+    return error_number;
+}
+
+enum status kv_lmdb_place_readers(const char *folder,
+                                  uint32_t readers_max,
+                                  mode_t mode,
+                                  struct error *ret_error)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    off_t size_bytes = HEADER_BYTES + (off_t)readers_max * READER_BYTES;
+    enum status status = file_path_join(path, folder, "lock.mdb", ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    int error_number = place_all_or_first(path, size_bytes, mode);
+    return error_number == 0 ? STATUS_OK
+                             : error_set(ret_error, status_of(error_number), "open %s: %s", path,
+                                         strerror(error_number));
+}
