@@ -4,11 +4,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/cli/shown.h"
+#include "client/cli/utf8.h"
 #include "client/cli/waiting.h"
-#include "common/base/utf8.h"
 
 /* --- text --------------------------------------------------------------------------------------- */
+
+static bool is_utf8(struct edubba_bytes bytes)
+{
+    const unsigned char *p = bytes.data;
+    uint32_t character = 0;
+    for (size_t i = 0; i < bytes.size;) {
+        size_t length = utf8_read(p + i, bytes.size - i, &character);
+        if (length == 0) {
+            return false;
+        }
+        i += length;
+    }
+    return true;
+}
 
 /* The escape of a control character that has a letter, else 0. */
 static char escape_letter(unsigned char c)
@@ -44,7 +57,7 @@ void print_quoted(FILE *out, struct edubba_bytes bytes)
             fprintf(out, "\\x%02x", p[i++]);
             continue;
         }
-        if (character != '"' && character != '\\' && character_is_shown(character)) {
+        if (character != '"' && character != '\\' && utf8_is_shown(character)) {
             fwrite(p + i, 1, length, out);
         } else {
             print_escaped(out, character);
@@ -77,7 +90,7 @@ static void print_json_string(FILE *out, struct edubba_bytes bytes)
         size_t length = utf8_read(p + i, bytes.size - i, &character);
         if (character == '"' || character == '\\') {
             fprintf(out, "\\%c", (int)character);
-        } else if (length == 0 || !character_is_shown(character)) {
+        } else if (length == 0 || !utf8_is_shown(character)) {
             print_json_escaped(out, character);
         } else {
             fwrite(p + i, 1, length, out);
@@ -124,7 +137,7 @@ void print_base64(FILE *out, struct edubba_bytes bytes)
 
 void print_json_bytes(FILE *out, const char *name, struct edubba_bytes bytes)
 {
-    if (utf8_is_valid(bytes_of(bytes.data, bytes.size))) {
+    if (is_utf8(bytes)) {
         fprintf(out, "\"%s\":", name);
         print_json_string(out, bytes);
     } else {

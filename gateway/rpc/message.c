@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/base/utf8.h"
+#include "gateway/rpc/utf8.h"
 
 /* --- nesting --------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/cli/output.h"
+#include "client/cli/utf8.h"
 
 #define QUOTED(text) quoted((struct edubba_bytes){text, sizeof(text) - 1})
 #define JSON(text)   as_json((struct edubba_bytes){text, sizeof(text) - 1})
@@ -57,4 +58,17 @@ Test(output, so_it_is_in_json)
                      "\"k\":\"\\u001b\\u007f\\u009b\\u2028\"");
     cr_assert_str_eq(JSON("\xf3\xa0\x81\x81"), "\"k\":\"\\udb40\\udc41\"");
     cr_assert_str_eq(JSON("\xff"), "\"k_base64\":\"/w==\"");
+}
+
+Test(output, a_character_is_read_whole_or_not_at_all)
+{
+    uint32_t character = 0;
+    const unsigned char *last = (const unsigned char *)"\xf4\x8f\xbf\xbf";
+    cr_assert_eq(utf8_read(last, 4, &character), 4);
+    cr_assert_eq(character, 0x10ffff);
+    cr_assert_eq(utf8_read(last, 3, &character), 0);
+    cr_assert_eq(utf8_read((const unsigned char *)"\xf4\x90\x80\x80", 4, &character), 0);
+    cr_assert_eq(utf8_read((const unsigned char *)"\xe0\x9f\xbf", 3, &character), 0, "overlong");
+    cr_assert_eq(utf8_read((const unsigned char *)"\xf0\x8f\xbf\xbf", 4, &character), 0);
+    cr_assert_eq(utf8_read((const unsigned char *)"\xed\x9f\xbf", 3, &character), 3);
 }

@@ -1,7 +1,7 @@
 /* UTF-8: against the standard's table of well-formed byte sequences (Unicode, table 3-7). */
 #include <criterion/criterion.h>
 
-#include "common/base/utf8.h"
+#include "gateway/rpc/utf8.h"
 
 static bool is_valid(const char *text)
 {
@@ -72,17 +72,4 @@ Test(utf8, every_beginning)
             }
         }
     }
-}
-
-Test(utf8, a_character_is_read_whole_or_not_at_all)
-{
-    uint32_t character = 0;
-    const uint8_t *last = (const uint8_t *)"\xf4\x8f\xbf\xbf";
-    cr_assert_eq(utf8_read(last, 4, &character), 4);
-    cr_assert_eq(character, 0x10ffff);
-    cr_assert_eq(utf8_read(last, 3, &character), 0);
-    cr_assert_eq(utf8_read((const uint8_t *)"\xf4\x90\x80\x80", 4, &character), 0);
-    cr_assert_eq(utf8_read((const uint8_t *)"\xe0\x9f\xbf", 3, &character), 0, "overlong");
-    cr_assert_eq(utf8_read((const uint8_t *)"\xf0\x8f\xbf\xbf", 4, &character), 0);
-    cr_assert_eq(utf8_read((const uint8_t *)"\xed\x9f\xbf", 3, &character), 3);
 }

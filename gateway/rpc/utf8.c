@@ -1,4 +1,7 @@
-#include "common/base/utf8.h"
+#include "gateway/rpc/utf8.h"
+
+#include <stddef.h>
+#include <stdint.h>
 
 #define SURROGATE_FIRST 0xd800
 #define SURROGATE_LAST  0xdfff
@@ -15,35 +18,31 @@ static size_t length_of(uint8_t first)
                           : 0;
 }
 
-size_t utf8_read(const uint8_t *p, size_t left, uint32_t *ret_character)
+/* Bytes of the character that the text begins with; 0: with none. */
+static size_t character_bytes(const uint8_t *text, size_t left)
 {
     static const uint32_t LEAST[] = {0, 0, 0x80, 0x800, 0x10000};
     static const uint32_t FIRST_BITS[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    size_t length = length_of(p[0]);
+    size_t length = length_of(text[0]);
     if (length == 0 || length > left) {
         return 0;
     }
-    uint32_t character = p[0] & FIRST_BITS[length];
+    uint32_t character = text[0] & FIRST_BITS[length];
     for (size_t i = 1; i < length; i++) {
-        if ((p[i] & 0xc0) != 0x80) {
+        if ((text[i] & 0xc0) != 0x80) {
             return 0;
         }
-        character = character << 6 | (p[i] & UINT32_C(0x3f));
+        character = character << 6 | (text[i] & UINT32_C(0x3f));
     }
     bool is_surrogate = character >= SURROGATE_FIRST && character <= SURROGATE_LAST;
-    if (character < LEAST[length] || is_surrogate || character > CHARACTER_LAST) {
-        return 0;
-    }
-    *ret_character = character;
-    return length;
+    return character < LEAST[length] || is_surrogate || character > CHARACTER_LAST ? 0 : length;
 }
 
 bool utf8_is_valid(struct bytes text)
 {
-    uint32_t character = 0;
     size_t at = 0;
     while (at < text.size_bytes) {
-        size_t length = utf8_read(text.data + at, text.size_bytes - at, &character);
+        size_t length = character_bytes(text.data + at, text.size_bytes - at);
         if (length == 0) {
             return false;
         }
