@@ -1,5 +1,6 @@
 /*
- * UTF-8: where a character ends, and whether a terminal shows it or does as it says.
+ * UTF-8: where a character ends, and whether a terminal shows it or does as it says.  (The gateway has its own: ebt uses
+ * nothing but the public headers.)
  */
 #ifndef CLIENT_CLI_UTF8_H
 #define CLIENT_CLI_UTF8_H
