@@ -8,17 +8,32 @@
 #include "common/base/memory.h"
 #include "tests/support/fake_cluster_answers.h"
 
+/* Ranges are ascending and disjoint; there may be tens of thousands of them, and this is asked for each row of each message. */
+static inline bool fake_scan_asks_for(const struct fake_scan *scan, struct bytes key)
+{
+    size_t low = 0; /* all before it end at the key or before */
+    size_t high = scan->rows.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        struct bytes end = scan->rows.ranges[middle].end;
+        if (end.size_bytes > 0 && bytes_compare(end, key) <= 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < scan->rows.count && row_range_contains(&scan->rows.ranges[low], key);
+}
+
 static inline const struct fake_row *fake_scan_row(struct fake_scan *scan)
 {
     struct fake_cluster *cluster = scan->cluster;
     size_t seen = 0;
     for (int i = 0; i < cluster->row_count; i++) {
         int at = scan->request.reversed ? cluster->row_count - 1 - i : i;
-        struct bytes key = bytes_of_text(cluster->rows[at].key);
-        for (size_t r = 0; r < scan->rows.count; r++) {
-            if (row_range_contains(&scan->rows.ranges[r], key) && seen++ == scan->next) {
-                return &cluster->rows[at];
-            }
+        if (fake_scan_asks_for(scan, bytes_of_text(cluster->rows[at].key)) &&
+            seen++ == scan->next) {
+            return &cluster->rows[at];
         }
     }
     return NULL;
