@@ -182,6 +182,20 @@ void overview_note_held(struct overview *overview,
     }
 }
 
+void overview_note_lacking(struct overview *overview, const struct edubba_server *server)
+{
+    struct alarm *alarm = add_alarm(overview, "descriptors_lacking");
+    if (alarm != NULL) {
+        say(alarm->message,
+            "writes to the tablet server at %s wait, as it has as many files open as it may, and its log wants "
+            "another one",
+            server->address);
+        say(alarm->action,
+            "Have it started with more (LimitNOFILE, ulimit -n), or lower its connections_max or log.keep_bytes.  "
+            "Where connections end meanwhile, it goes on by itself.");
+    }
+}
+
 static void note_stuck(struct overview *overview, const struct edubba_server *server)
 {
     struct alarm *alarm = add_alarm(overview, "drain_stuck");

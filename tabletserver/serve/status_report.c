@@ -39,6 +39,8 @@ static void append_store(struct buffer *out, struct store_loop *loop)
     append_text_member(out, "folder", store_loop_folder(loop));
     append_text_member(out, "condition", condition_text(statistics.condition));
     append_text_member(out, "trouble", statistics.trouble);
+    buffer_append_format(out, "\"lacks_descriptors\":%s,",
+                         statistics.lacks_descriptors ? "true" : "false");
     buffer_append_format(
         out,
         "\"memory_bytes\":%" PRIu64 ",\"log_bytes\":%" PRIu64 ",\"log_syncs\":%" PRIu64
@@ -162,6 +164,13 @@ void status_report_on_health(void *context, const char *path, struct http_respon
             buffer_append_format(&response->body, "store %s: %s: %s\n",
                                  store_loop_folder(server->loops[i]),
                                  condition_text(statistics.condition), statistics.trouble);
+        } else if (statistics.lacks_descriptors) {
+            response->status = 503;
+            buffer_append_format(
+                &response->body,
+                "store %s: writes wait: as many files are open as may be (LimitNOFILE, "
+                "ulimit -n), and the log wants another one\n",
+                store_loop_folder(server->loops[i]));
         }
     }
     for (uint32_t i = 0; i < server->unopened_count; i++) {
@@ -215,6 +224,7 @@ void status_report_metrics(struct server *server)
     struct store_statistics sum = {0};
     uint64_t full = 0;
     uint64_t failed = 0;
+    uint64_t lacking = 0;
 
     for (uint32_t i = 0; i < server->loop_count; i++) {
         struct store_statistics one;
@@ -235,6 +245,7 @@ void status_report_metrics(struct server *server)
         sum.tablets_held += one.tablets_held;
         full += one.condition == STORE_FULL;
         failed += one.condition == STORE_FAILED;
+        lacking += one.condition == STORE_HEALTHY && one.lacks_descriptors;
     }
     tell_counts(&sum, &server->counts_told);
     server->counts_told = sum;
@@ -252,8 +263,11 @@ void status_report_metrics(struct server *server)
     set("edubba_stores_failed", "Stores in which everything has stopped.", failed);
     set("edubba_stores_unopened", "Stores that could not be opened at the start.",
         server->unopened_count);
-    set("edubba_stores_in_trouble", "Stores that are full, failed or not opened.",
-        full + failed + server->unopened_count);
+    set("edubba_stores_lacking_descriptors",
+        "Stores in which writes wait, as the process may open no more files.", lacking);
+    set("edubba_stores_in_trouble",
+        "Stores that are full, failed, not opened or short of descriptors.",
+        full + failed + lacking + server->unopened_count);
     set("edubba_sync_barred",
         "1 while the master refuses this server, or it the master: whose catalog it is, or a copied "
         "folder.",

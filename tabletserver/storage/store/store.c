@@ -264,6 +264,13 @@ enum store_condition store_condition_now(const struct store *store)
     return atomic_load(&store->condition);
 }
 
+bool store_lacks_descriptors(struct store *store)
+{
+    struct log_statistics numbers;
+    log_statistics(store->log, &numbers);
+    return numbers.lacking == STATUS_LIMIT;
+}
+
 /* Those too whose split waits for the flush that is held. */
 static uint64_t tablets_held(const struct store *store)
 {
@@ -288,6 +295,7 @@ void store_statistics(struct store *store, struct store_statistics *ret_statisti
     kv_statistics(store->kv, &kv_numbers);
     struct store_statistics numbers = {
         .condition = atomic_load(&store->condition),
+        .lacks_descriptors = log_numbers.lacking == STATUS_LIMIT,
         .clock_us = hlc_to_us(store->hlc.last),
         .memory_bytes = atomic_load(&store->memory_bytes),
         .log_bytes = log_numbers.next_position - log_numbers.first_position,

@@ -313,7 +313,9 @@ enum store_condition {
 struct store_statistics {
     enum store_condition condition;
     char trouble[256]; /* text for STORE_FULL and STORE_FAILED */
-    int64_t clock_us;  /* of the last stamp given or seen */
+    /* Writes, deletes too, are told to come back: the process may open no more files, and the log wants one. */
+    bool lacks_descriptors;
+    int64_t clock_us; /* of the last stamp given or seen */
     uint64_t memory_bytes;
     uint64_t log_bytes;
     uint64_t log_syncs;
@@ -334,6 +336,7 @@ struct store_statistics {
     uint64_t torn_bytes;
 };
 enum store_condition store_condition_now(const struct store *store); /* any thread */
+bool store_lacks_descriptors(struct store *store);                   /* any thread */
 /* On the loop, whose clock is among them. */
 void store_statistics(struct store *store, struct store_statistics *ret_statistics);
 

@@ -192,7 +192,8 @@ static bool judge(struct store *store,
     *ret_verdict = store_room_judge(ret_room, &store->settings, ret_wanted_bytes);
     atomic_store(&store->memory_limit_bytes, store_room_memory_bytes(ret_room, &store->settings));
     /* Bytes that are free are not all there is to it: the log may have found no segment yet. */
-    if (*ret_verdict == STORE_ROOM_ENOUGH && (log_numbers.no_space || store->flush_failed)) {
+    if (*ret_verdict == STORE_ROOM_ENOUGH &&
+        (log_numbers.lacking != STATUS_OK || store->flush_failed)) {
         *ret_verdict = STORE_ROOM_SOME;
     }
     return true;

@@ -155,6 +155,20 @@ Test(ebt_status, tablets_that_damage_holds_are_an_alarm_of_their_server)
     cr_assert_not_null(strstr(printed, "\"code\":\"tablets_held\""));
 }
 
+/* All stores of a server want for the same. */
+Test(ebt_status, writes_that_wait_for_descriptors_are_one_alarm_of_their_server)
+{
+    fake.servers[2] = "{\"stores\":[{\"trouble\":\"\",\"lacks_descriptors\":true},"
+                      "{\"trouble\":\"\",\"lacks_descriptors\":true}]}";
+    cr_assert_eq(status(false), EXIT_CODE_FAILED);
+    cr_assert_not_null(
+        strstr(printed, "ALARMS    1\n\n! writes to the tablet server at tcp://2:1 wait"), "%s",
+        printed);
+    cr_assert_not_null(strstr(printed, "LimitNOFILE"), "%s", printed);
+    cr_assert_eq(status(true), EXIT_CODE_FAILED);
+    cr_assert_not_null(strstr(printed, "\"code\":\"descriptors_lacking\""));
+}
+
 /* Each would take all the patience there is. */
 Test(ebt_status, behind_a_server_that_does_not_answer_here_nobody_is_asked)
 {
