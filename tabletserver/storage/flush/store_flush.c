@@ -12,6 +12,7 @@
 #include "tabletserver/storage/flush/flush_choice.h"
 #include "tabletserver/storage/flush/flush_rescue.h"
 #include "tabletserver/storage/store/store_append.h"
+#include "tabletserver/storage/store/store_forsake.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_split.h"
 #include "tabletserver/storage/upkeep/store_upkeep.h"
@@ -326,6 +327,14 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     }
 }
 
+static void note_failure(struct store_tablet *tablet)
+{
+    struct flush_event event = {.kind = FLUSH_EVENT_FAILED};
+    (void)pthread_mutex_lock(&tablet->mutex);
+    (void)flush_progress_step(&tablet->progress, &event);
+    (void)pthread_mutex_unlock(&tablet->mutex);
+}
+
 static enum status flush_transaction(struct store_tablet *tablet, struct store_layer *layer)
 {
     struct run run = {
@@ -357,13 +366,23 @@ static enum status flush_transaction(struct store_tablet *tablet, struct store_l
         atomic_fetch_add(&tablet->store->flush_bytes, dirty_bytes);
         note_success(&run, &applied, dedupe_pieces);
     } else {
-        struct flush_event event = {.kind = FLUSH_EVENT_FAILED};
-        (void)pthread_mutex_lock(&tablet->mutex);
-        (void)flush_progress_step(&tablet->progress, &event);
-        (void)pthread_mutex_unlock(&tablet->mutex);
+        note_failure(tablet);
     }
     release(&run);
     buffer_deinit(&applied);
+    return status;
+}
+
+/* What nobody wants any more is not flushed. */
+static enum status flush_or_forsake(struct store_tablet *tablet, struct store_layer *layer)
+{
+    if (!store_is_forsaken(tablet)) {
+        return flush_transaction(tablet, layer);
+    }
+    enum status status = store_forsake(tablet);
+    if (status != STATUS_OK) {
+        note_failure(tablet);
+    }
     return status;
 }
 
@@ -378,7 +397,7 @@ enum status store_flush_step(struct store *store, bool *ret_worked)
     if (choice.tablet == NULL) {
         return STATUS_OK;
     }
-    enum status status = flush_transaction(choice.tablet, choice.layer);
+    enum status status = flush_or_forsake(choice.tablet, choice.layer);
     if (status == STATUS_CORRUPT) {
         flush_rescue_note_stuck(choice.tablet);
         atomic_store(&store->flush_stuck, true);

@@ -1,4 +1,5 @@
 /* Damage in the base of one tablet: what it may hold up, and what rids the store of it. */
+#include "tabletserver/storage/store/store_forsake.h"
 #include "tests/support/store_damage.h"
 
 #define WIDE_CELLS 100 /* of a chunk each: a delete of them all is stored, and swept later */
@@ -419,6 +420,78 @@ Test(store_damage, a_range_dropped_from_a_half_frees_the_flush_of_the_whole)
     FIXTURE_PUMP_UNTIL(&fixture, store_tablet_committed(left) >= sequence && is_all_flushed());
     FIXTURE_EXPECT(left, "");
     FIXTURE_EXPECT(store_tablet_find(fixture.store, 3), "z/1:c@5=v\n");
+}
+
+static void drop(uint64_t tablet)
+{
+    store_tablet_drop(fixture.store, store_tablet_find(fixture.store, tablet));
+}
+
+/* The work thread may have chosen it to be flushed just before. */
+Test(store_damage, what_is_dropped_itself_is_ended_by_its_drop)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    hold_up(tablet);
+    store_tablet_ref(tablet);
+    drop(1);
+    cr_assert_not(store_is_forsaken(tablet));
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count == 1);
+    store_tablet_unref(tablet);
+    cr_assert_eq(numbers_now().tablets_held, 0);
+}
+
+/* Their table was deleted: there is nothing left to be deleted of them, and what they came of waited for ever. */
+Test(store_damage, what_came_of_a_tablet_is_dropped_though_damage_holds_its_flush)
+{
+    hold_up_and_split(fixture_create(&fixture, 1, "", ""));
+    FIXTURE_PUMP_UNTIL(&fixture, is_stuck(2) && is_stuck(3));
+    drop(2);
+    for (int i = 0; i < 60; i++) { /* thrice what a flush that has failed waits */
+        usleep(10000);
+        store_poll(fixture.store);
+        cr_assert_eq(fixture.dropped_count, 0,
+                     "the other one is still there, and waits for its rows");
+    }
+    drop(3);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count == 2 && is_all_flushed());
+    cr_assert_eq(numbers_now().tablets_held, 0);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.store->erasures == NULL);
+    store_check(fixture.store);
+    struct store_tablet *other = fixture_create(&fixture, 9, "", "");
+    fill(other, 'y', 40);
+    fixture_flush(&fixture);
+    fill(other, 'x', 40);
+    fixture_flush(&fixture);
+    FIXTURE_PUMP_UNTIL(&fixture, numbers_now().log_bytes < (uint64_t)40 * WIDE_CELLS * CELL_BYTES);
+    reopen(fixture.settings.memory_limit_bytes, fixture.settings.memtable_limit_bytes);
+    cr_assert_eq(store_tablet_count(fixture.store), 1);
+    store_check(fixture.store);
+}
+
+/* And so do those that came of one of them. */
+Test(store_damage, what_came_of_a_half_is_dropped_though_damage_holds_the_flush_of_the_whole)
+{
+    const struct record_split split = {
+        .key = bytes_of_text("t"), .left_tablet = 4, .right_tablet = 5};
+    uint64_t sequence = 0;
+    hold_up_and_split(fixture_create(&fixture, 1, "", ""));
+    FIXTURE_PUMP_UNTIL(&fixture, is_stuck(2) && is_stuck(3));
+    struct store_tablet *half = store_tablet_find(fixture.store, 3);
+    put(half, "n");
+    atomic_store(&half->flush_stuck, false); /* as it was until the damage was met */
+    cr_assert_eq(store_append_split(half, &split, store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.split_count == 2);
+    put(store_tablet_find(fixture.store, 4), "o");
+    drop(4);
+    drop(2);
+    drop(5);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count == 3 && is_all_flushed());
+    cr_assert_eq(numbers_now().tablets_held, 0);
+    store_check(fixture.store);
+    reopen(fixture.settings.memory_limit_bytes, fixture.settings.memtable_limit_bytes);
+    cr_assert_eq(store_tablet_count(fixture.store), 0);
 }
 
 /* Begun before the split, or before the delete. */
