@@ -178,7 +178,8 @@ void overview_note_held(struct overview *overview,
             tablets, server->address, why);
         say(alarm->action,
             "Delete the whole row that is damaged (its other cells cannot be read, either): ebt deleterow TABLE "
-            "ROW.  Then export what is whole.");
+            "ROW, or, with its key as the server's /status has it (stores[].held), ebt --escaped deleterow TABLE "
+            "'ROW'.  Then export what is whole.");
     }
 }
 

@@ -29,6 +29,39 @@ static void append_text_member(struct buffer *out, const char *name, const char 
     buffer_append_u8(out, ',');
 }
 
+/* As `ebt --escaped` takes it: people are to delete the row. */
+static void append_escaped(struct buffer *out, struct bytes row)
+{
+    struct buffer text = BUFFER_INIT;
+    for (size_t i = 0; i < row.size_bytes; i++) {
+        uint8_t byte = row.data[i];
+        if (byte >= 0x20 && byte < 0x7f && byte != '\\') {
+            buffer_append_u8(&text, byte);
+        } else {
+            buffer_append_format(&text, "\\x%02x", byte);
+        }
+    }
+    json_text(out, buffer_bytes(&text));
+    out->failed = out->failed || text.failed;
+    buffer_deinit(&text);
+}
+
+struct held_list {
+    struct buffer *out;
+    uint32_t count;
+};
+
+static void append_held(void *context, uint64_t table, uint64_t tablet, struct bytes row)
+{
+    struct held_list *list = context;
+    struct buffer *out = list->out;
+    buffer_append_format(out, "%s{\"tablet\":\"%" PRIu64 "\",\"table\":\"%" PRIu64 "\",\"row\":",
+                         list->count > 0 ? "," : "", tablet, table);
+    append_escaped(out, row);
+    buffer_append_u8(out, '}');
+    list->count++;
+}
+
 static void append_store(struct buffer *out, struct store_loop *loop)
 {
     struct store *store = store_loop_store(loop);
@@ -48,12 +81,15 @@ static void append_store(struct buffer *out, struct store_loop *loop)
         ",\"flush_bytes\":%" PRIu64 ",\"base_used_bytes\":%" PRIu64 ",\"base_file_bytes\":%" PRIu64
         ",\"base_reusable_bytes\":%" PRIu64 ",\"disk_free_bytes\":%" PRIu64
         ",\"recovered_records\":%" PRIu64 ",\"torn_bytes\":%" PRIu64 ",\"bad_chunks\":%" PRIu64
-        ",\"tablets_held\":%" PRIu64 "}",
+        ",\"tablets_held\":%" PRIu64 ",\"held\":[",
         statistics.memory_bytes, statistics.log_bytes, statistics.log_syncs, statistics.records,
         statistics.flushes, statistics.flushes_pending, statistics.flush_bytes,
         statistics.base_used_bytes, statistics.base_file_bytes, statistics.base_reusable_bytes,
         statistics.disk_free_bytes, statistics.recovered_records, statistics.torn_bytes,
         statistics.bad_chunks, statistics.tablets_held);
+    struct held_list list = {.out = out};
+    store_visit_held(store, append_held, &list);
+    buffer_append_format(out, "]}");
 }
 
 struct tablet_list {

@@ -13,6 +13,7 @@
 #include "tabletserver/storage/flush/flush_rescue.h"
 #include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_forsake.h"
+#include "tabletserver/storage/store/store_held.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_split.h"
 #include "tabletserver/storage/upkeep/store_upkeep.h"
@@ -300,7 +301,9 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     struct flush_event event = {.kind = FLUSH_EVENT_ADVANCED};
     if (run->reached.everything) {
         event.kind = FLUSH_EVENT_FINISHED;
-        atomic_store(&tablet->flush_stuck, false);
+        if (atomic_exchange(&tablet->flush_stuck, false)) {
+            store_held_forget(store, tablet->descriptor.tablet);
+        }
         tablet->dedupe_piece_count = dedupe_pieces;
         store_note_meta_written(tablet);
         tablet->flushed_sequence = run->layer->last_sequence;
@@ -367,6 +370,9 @@ static enum status flush_transaction(struct store_tablet *tablet, struct store_l
         note_success(&run, &applied, dedupe_pieces);
     } else {
         note_failure(tablet);
+    }
+    if (status == STATUS_CORRUPT) {
+        store_held_note(tablet, run.writer != NULL ? base_writer_row(run.writer) : BYTES_EMPTY);
     }
     release(&run);
     buffer_deinit(&applied);

@@ -11,6 +11,7 @@
 #include "tabletserver/storage/copies/store_relearn.h"
 #include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/store/store_append.h"
+#include "tabletserver/storage/store/store_held.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_replay.h"
 #include "tabletserver/storage/upkeep/store_upkeep.h"
@@ -73,6 +74,7 @@ static void destroy(struct store *store)
     free_tablets(store);
     store_erasures_clear(store);
     store_graves_clear(store);
+    store_held_clear(store);
     for (uint32_t i = 0; i < store->schema_count; i++) {
         store_schema_unref(store->schemas[i]);
     }

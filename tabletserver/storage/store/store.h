@@ -337,6 +337,13 @@ struct store_statistics {
 };
 enum store_condition store_condition_now(const struct store *store); /* any thread */
 bool store_lacks_descriptors(struct store *store);                   /* any thread */
+/* Rows that are damaged and hold up the flush of a tablet, whole: some of them, one of each tablet.  Any thread; nothing
+ * of the store may be called meanwhile. */
+typedef void (*store_held_function)(void *context,
+                                    uint64_t table,
+                                    uint64_t tablet,
+                                    struct bytes row);
+void store_visit_held(struct store *store, store_held_function visit, void *context);
 /* On the loop, whose clock is among them. */
 void store_statistics(struct store *store, struct store_statistics *ret_statistics);
 

@@ -10,6 +10,7 @@
 #include "common/base/assert.h"
 #include "tabletserver/storage/copies/store_grave.h"
 #include "tabletserver/storage/flush/store_flush.h"
+#include "tabletserver/storage/store/store_held.h"
 #include "tabletserver/storage/store/store_line.h"
 #include "tabletserver/storage/upkeep/store_upkeep.h"
 
@@ -108,6 +109,7 @@ static void tell(struct store_tablet *parent)
     struct store *store = parent->store;
     struct store_layer *layer = take_oldest(parent);
     atomic_store(&parent->flush_stuck, false);
+    store_held_forget(store, parent->descriptor.tablet);
     parent->applied_whole = true;
     while (layer != NULL) {
         layer->event = (struct store_event){.kind = STORE_EVENT_LAYER_FLUSHED, .subject = layer};

@@ -574,6 +574,58 @@ Test(store_damage, what_it_holds_up_is_counted_until_the_row_is_deleted)
     FIXTURE_PUMP_UNTIL(&fixture, numbers_now().log_bytes < log_bytes + written);
 }
 
+struct held {
+    uint32_t count;
+    uint64_t table;
+    uint64_t tablet;
+    char row[LONG_BYTES + 1];
+};
+
+static void note_held(void *context, uint64_t table, uint64_t tablet, struct bytes row)
+{
+    struct held *held = context;
+    held->count++;
+    held->table = table;
+    held->tablet = tablet;
+    cr_assert_leq(row.size_bytes, LONG_BYTES);
+    memcpy(held->row, row.data, row.size_bytes);
+    held->row[row.size_bytes] = '\0';
+}
+
+static struct held held_now(void)
+{
+    struct held held = {.count = 0};
+    store_visit_held(fixture.store, note_held, &held);
+    return held;
+}
+
+/* No text has room for it, and who is to delete the row needs it. */
+Test(store_damage, the_whole_key_of_what_holds_it_up_is_told)
+{
+    static char row[201];
+    struct store_tablet *tablet = fixture_create(&fixture, 7, "", "");
+    memset(row, 'k', sizeof row - 1);
+    put(tablet, "b");
+    put(tablet, row);
+    fixture_flush(&fixture);
+    cr_assert_eq(held_now().count, 0);
+    damage_record(fixture.store, 1);
+    put(tablet, "b");
+    put(tablet, row);
+    put(tablet, "z");
+    store_flush_all(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, held_now().count == 1);
+    struct held held = held_now();
+    cr_assert_str_eq(held.row, row);
+    cr_assert_eq(held.table, 1);
+    cr_assert_eq(held.tablet, 7);
+    FIXTURE_PUMP_UNTIL(&fixture, strstr(numbers_now().trouble, "stores[].held") != NULL);
+    cr_assert_not_null(strstr(numbers_now().trouble, "row kkkk"), "%s", numbers_now().trouble);
+    delete_row(tablet, row);
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+    cr_assert_eq(held_now().count, 0);
+}
+
 /* Memory is short while the log is replayed: then what can be flushed is, and the rest waits as it did before. */
 Test(store_damage, a_store_opens_whose_flush_it_holds_up)
 {
