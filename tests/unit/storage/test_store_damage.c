@@ -422,6 +422,31 @@ Test(store_damage, a_range_dropped_from_a_half_frees_the_flush_of_the_whole)
     FIXTURE_EXPECT(store_tablet_find(fixture.store, 3), "z/1:c@5=v\n");
 }
 
+static uint32_t told_of[4];
+
+static void note_told(void *context, struct store_tablet *tablet)
+{
+    (void)context;
+    told_of[store_tablet_describe(tablet)->tablet]++;
+}
+
+/* The tablet itself is nobody's any more, and who hosts the parts would have gone on with them for ever. */
+Test(store_damage, parts_that_have_other_copies_are_damaged_with_what_they_came_of)
+{
+    memset(told_of, 0, sizeof told_of);
+    fixture.store->callbacks.on_damaged = note_told;
+    hold_up_and_split(fixture_create(&fixture, 1, "", ""));
+    FIXTURE_PUMP_UNTIL(&fixture, is_stuck(2) && is_stuck(3));
+    for (int i = 0; i < 60; i++) { /* thrice what a flush that has failed waits */
+        usleep(10000);
+        store_poll(fixture.store);
+    }
+    cr_assert_eq(told_of[2] + told_of[3], 0, "without another copy nothing is to be done");
+    store_tablet_find(fixture.store, 2)->shared = true;
+    store_tablet_find(fixture.store, 3)->shared = true;
+    FIXTURE_PUMP_UNTIL(&fixture, told_of[2] > 0 && told_of[3] > 0);
+}
+
 static void drop(uint64_t tablet)
 {
     store_tablet_drop(fixture.store, store_tablet_find(fixture.store, tablet));
