@@ -1,12 +1,15 @@
 #include <edubba_commit.h>
 
 #include "common/io/daemon.h"
+#include "common/io/http.h"
 #include "common/io/signals.h"
 #include "master/shell/heap_trim.h"
 #include "master/shell/master.h"
 
 #define CONFIG_ARENA_BYTES 16384
 #define READY_TEXT_SIZE    400
+#define FILES_BESIDES \
+    64 /* the catalog, those to etcd and other masters, what threads wake each other by */
 
 static void on_stop(void *context, int signal)
 {
@@ -53,6 +56,8 @@ int main(int argument_count, char **arguments)
     description.keys = settings_keys(&description.key_count);
     if (daemon_start(&description, argument_count, arguments, &arena, &daemon, &exit_code)) {
         logger_init(&settings->log);
+        daemon_check_files((uint64_t)settings->connections_max + HTTP_CONNECTIONS_MAX +
+                           FILES_BESIDES);
         enum status status = master_open(settings, &master, &error);
         if (status == STATUS_OK) {
             status = serve(&daemon, master, &error);

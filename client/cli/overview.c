@@ -178,7 +178,22 @@ void overview_note_held(struct overview *overview,
             tablets, server->address, why);
         say(alarm->action,
             "Delete the whole row that is damaged (its other cells cannot be read, either): ebt deleterow TABLE "
-            "ROW.  Then export what is whole.");
+            "ROW, or, with its key as the server's /status has it (stores[].held), ebt --escaped deleterow TABLE "
+            "'ROW'.  Then export what is whole.");
+    }
+}
+
+void overview_note_lacking(struct overview *overview, const struct edubba_server *server)
+{
+    struct alarm *alarm = add_alarm(overview, "descriptors_lacking");
+    if (alarm != NULL) {
+        say(alarm->message,
+            "writes to the tablet server at %s wait, as it has as many files open as it may, and its log wants "
+            "another one",
+            server->address);
+        say(alarm->action,
+            "Have it started with more (LimitNOFILE, ulimit -n), or lower its connections_max or log.keep_bytes.  "
+            "Where connections end meanwhile, it goes on by itself.");
     }
 }
 

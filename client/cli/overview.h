@@ -96,6 +96,8 @@ void overview_note_held(struct overview *overview,
                         const struct edubba_server *server,
                         uint64_t tablets,
                         const char *why);
+/* Of a server: its writes wait, as it may open no more files. */
+void overview_note_lacking(struct overview *overview, const struct edubba_server *server);
 void overview_note_servers(struct overview *overview,
                            const struct edubba_server *servers,
                            size_t count);

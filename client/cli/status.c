@@ -80,6 +80,7 @@ static void note_stores(struct overview *overview,
                         const struct edubba_server *server,
                         const json_t *stores)
 {
+    bool lacks_descriptors = false;
     for (size_t i = 0; i < json_array_size(stores); i++) {
         const json_t *store = json_array_get(stores, i);
         json_int_t held = json_integer_value(json_object_get(store, "tablets_held"));
@@ -87,6 +88,11 @@ static void note_stores(struct overview *overview,
         if (held > 0) {
             overview_note_held(overview, server, (uint64_t)held, trouble != NULL ? trouble : "");
         }
+        lacks_descriptors = lacks_descriptors ||
+                            json_is_true(json_object_get(store, "lacks_descriptors"));
+    }
+    if (lacks_descriptors) { /* all of its stores have the same */
+        overview_note_lacking(overview, server);
     }
 }
 

@@ -14,6 +14,7 @@
 
 #include "common/base/assert.h"
 #include "common/io/file.h"
+#include "common/io/logger.h"
 #include "common/io/metrics.h"
 
 #define PATH_SIZE_MAX 4096
@@ -217,6 +218,18 @@ static void raise_files_max(void)
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FILES_MAX) {
         limit.rlim_cur = limit.rlim_max < FILES_MAX ? limit.rlim_max : FILES_MAX;
         (void)setrlimit(RLIMIT_NOFILE, &limit); /* else as it was */
+    }
+}
+
+void daemon_check_files(uint64_t wanted)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
+        LOG_EVENT(
+            LOG_LEVEL_WARN, "descriptors_may_lack", LOG_U64("limit", limit.rlim_cur),
+            LOG_U64("wanted", wanted),
+            LOG_TEXT("need", "a larger LimitNOFILE (ulimit -n), or a smaller connections_max"));
     }
 }
 

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/arena.h"
 #include "common/base/error.h"
@@ -69,6 +70,9 @@ void daemon_ready(struct daemon *daemon, const char *text);
 /* Print "NAME: text" on stderr; returns DAEMON_EXIT_FAILED, or DAEMON_EXIT_USAGE for
  * STATUS_INVALID_ARGUMENT. */
 int daemon_fail(const struct daemon *daemon, const struct error *error);
+
+/* Say in the log where the process may not have so many files open as it may come to want. */
+void daemon_check_files(uint64_t wanted);
 
 /*
  * Create folder (and its parents) if it is not there, and lock <folder>/LOCK for this process.

@@ -9,56 +9,18 @@
 #include <unistd.h>
 
 #include "common/base/assert.h"
+#include "common/io/file_error.h"
 #include "common/io/file_fault.h"
 
 /* Of one pwrite of zeros, and between two syncs, while preallocating. */
 #define PREALLOCATE_PIECE_BYTES ((size_t)256 * 1024)
 #define PREALLOCATE_SYNC_BYTES  ((uint64_t)8 * 1024 * 1024)
 
-static enum status status_of_errno(int error_number)
-{
-    switch (error_number) {
-    case ENOSPC:
-    case EDQUOT:
-        return STATUS_NO_SPACE;
-    case ENOENT:
-        return STATUS_NOT_FOUND;
-    case EEXIST:
-        return STATUS_ALREADY_EXISTS;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-        return STATUS_PERMISSION_DENIED;
-    case ENOMEM:
-        return STATUS_NO_MEMORY;
-    case EMFILE:
-    case ENFILE:
-    case ENAMETOOLONG:
-        return STATUS_LIMIT;
-    default:
-        return STATUS_IO;
-    }
-}
-
-/* "cannot <what> <path>: <errno's text>" */
-static enum status fail(struct error *ret_error,
-                        const char *what,
-                        const char *path,
-                        int error_number)
-{
-    char text[128];
-    if (strerror_r(error_number, text, sizeof text) != 0) {
-        (void)snprintf(text, sizeof text, "error %d", error_number);
-    }
-    return error_set(ret_error, status_of_errno(error_number), "cannot %s %s: %s", what, path,
-                     text);
-}
-
 static enum status copy_path(char ret_path[FILE_PATH_SIZE_MAX], const char *path, struct error *e)
 {
     size_t length = strlen(path);
     if (length >= FILE_PATH_SIZE_MAX) {
-        return fail(e, "use", path, ENAMETOOLONG);
+        return file_error(e, "use", path, ENAMETOOLONG);
     }
     memcpy(ret_path, path, length + 1);
     return STATUS_OK;
@@ -96,7 +58,7 @@ static enum status open_with(
         file.descriptor = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0600);
     } while (file.descriptor < 0 && errno == EINTR);
     if (file.descriptor < 0) {
-        return fail(e, what, path, errno);
+        return file_error(e, what, path, errno);
     }
     *ret_file = file;
     return STATUS_OK;
@@ -108,7 +70,7 @@ enum status file_path_join(char ret_path[FILE_PATH_SIZE_MAX],
                            struct error *ret_error)
 {
     if (strlen(folder) + 1 + strlen(name) >= FILE_PATH_SIZE_MAX) {
-        return fail(ret_error, "use", folder, ENAMETOOLONG);
+        return file_error(ret_error, "use", folder, ENAMETOOLONG);
     }
     (void)snprintf(ret_path, FILE_PATH_SIZE_MAX, "%s/%s", folder, name);
     return STATUS_OK;
@@ -141,7 +103,7 @@ enum status file_size(const struct file *file, uint64_t *ret_size_bytes, struct 
 {
     struct stat stat;
     if (fstat(file->descriptor, &stat) != 0) {
-        return fail(ret_error, "look at", file->path, errno);
+        return file_error(ret_error, "look at", file->path, errno);
     }
     *ret_size_bytes = (uint64_t)stat.st_size;
     return STATUS_OK;
@@ -161,7 +123,7 @@ enum status file_read_at(const struct file *file,
             continue;
         }
         if (got < 0) {
-            return fail(ret_error, "read", file->path, errno);
+            return file_error(ret_error, "read", file->path, errno);
         }
         if (got == 0) {
             return error_set(ret_error, STATUS_OUT_OF_RANGE, "%s ends before offset %llu",
@@ -203,7 +165,7 @@ enum status file_write_at(const struct file *file,
     } else {
         error_number = write_all(file->descriptor, offset, data, size_bytes);
     }
-    return error_number == 0 ? STATUS_OK : fail(ret_error, "write", file->path, error_number);
+    return error_number == 0 ? STATUS_OK : file_error(ret_error, "write", file->path, error_number);
 }
 
 enum status file_sync(const struct file *file, struct error *ret_error)
@@ -212,7 +174,7 @@ enum status file_sync(const struct file *file, struct error *ret_error)
     if (error_number == 0 && fdatasync(file->descriptor) != 0) {
         error_number = errno; /* EINTR too: nothing is known any more, so nothing is retried */
     }
-    return error_number == 0 ? STATUS_OK : fail(ret_error, "sync", file->path, error_number);
+    return error_number == 0 ? STATUS_OK : file_error(ret_error, "sync", file->path, error_number);
 }
 
 enum status file_sync_folder(const char *folder, struct error *ret_error)
@@ -227,7 +189,8 @@ enum status file_sync_folder(const char *folder, struct error *ret_error)
         error_number = errno;
     }
     file_close(&file);
-    return error_number == 0 ? STATUS_OK : fail(ret_error, "sync folder", folder, error_number);
+    return error_number == 0 ? STATUS_OK
+                             : file_error(ret_error, "sync folder", folder, error_number);
 }
 
 enum status file_preallocate(const struct file *file, uint64_t size_bytes, struct error *ret_error)
@@ -242,7 +205,7 @@ enum status file_preallocate(const struct file *file, uint64_t size_bytes, struc
         error_number = 0;
     }
     if (error_number != 0) {
-        return fail(ret_error, "allocate space for", file->path, error_number);
+        return file_error(ret_error, "allocate space for", file->path, error_number);
     }
     uint64_t offset = 0;
     uint64_t synced = 0;
@@ -271,7 +234,7 @@ enum status file_rename(struct file *file, const char *path, struct error *ret_e
         return status;
     }
     if (rename(file->path, path) != 0) {
-        return fail(ret_error, "rename", file->path, errno);
+        return file_error(ret_error, "rename", file->path, errno);
     }
     memcpy(file->path, copy, sizeof copy);
     return STATUS_OK;
@@ -279,7 +242,7 @@ enum status file_rename(struct file *file, const char *path, struct error *ret_e
 
 enum status file_unlink(const char *path, struct error *ret_error)
 {
-    return unlink(path) == 0 ? STATUS_OK : fail(ret_error, "remove", path, errno);
+    return unlink(path) == 0 ? STATUS_OK : file_error(ret_error, "remove", path, errno);
 }
 
 static enum status sync_parent(const char *path, struct error *ret_error)
@@ -295,7 +258,7 @@ static enum status make_folder(const char *path, bool *ret_made, struct error *r
     if (*ret_made) {
         return sync_parent(path, ret_error);
     }
-    return errno == EEXIST ? STATUS_OK : fail(ret_error, "make folder", path, errno);
+    return errno == EEXIST ? STATUS_OK : file_error(ret_error, "make folder", path, errno);
 }
 
 enum status file_make_folders(const char *path, struct error *ret_error)
@@ -343,7 +306,7 @@ enum status file_read_whole(const char *path,
     }
     uint8_t *to = status == STATUS_OK ? buffer_reserve(out, (size_t)size) : NULL;
     if (status == STATUS_OK && to == NULL) {
-        status = fail(ret_error, "read", path, ENOMEM);
+        status = file_error(ret_error, "read", path, ENOMEM);
     }
     if (status == STATUS_OK) {
         status = file_read_at(&file, 0, to, (size_t)size, ret_error);
@@ -364,7 +327,7 @@ enum status file_write_atomic(const char *path,
     char folder[FILE_PATH_SIZE_MAX];
     struct file file;
     if (strlen(path) + sizeof ".tmp" > sizeof temporary) {
-        return fail(ret_error, "use", path, ENAMETOOLONG);
+        return file_error(ret_error, "use", path, ENAMETOOLONG);
     }
     (void)snprintf(temporary, sizeof temporary, "%s.tmp", path);
     enum status status = folder_of(folder, path, ret_error);
@@ -397,5 +360,5 @@ enum status file_lock(const struct file *file, struct error *ret_error)
         return error_set(ret_error, STATUS_FAILED_PRECONDITION, "%s is in use by another process",
                          file->path);
     }
-    return result == 0 ? STATUS_OK : fail(ret_error, "lock", file->path, errno);
+    return result == 0 ? STATUS_OK : file_error(ret_error, "lock", file->path, errno);
 }

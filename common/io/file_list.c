@@ -5,6 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/io/file.h"
+#include "common/io/file_error.h"
 
 static int compare_names(const void *a, const void *b)
 {
@@ -20,23 +21,6 @@ static bool add_name(struct arena *arena, struct buffer *names, const char *name
     }
     buffer_append(names, &copy, sizeof copy);
     return !names->failed;
-}
-
-static enum status status_of_list_errno(int error_number)
-{
-    switch (error_number) {
-    case ENOENT:
-        return STATUS_NOT_FOUND;
-    case ENOMEM:
-        return STATUS_NO_MEMORY;
-    case EACCES:
-        return STATUS_PERMISSION_DENIED;
-    case EMFILE:
-    case ENFILE:
-        return STATUS_LIMIT;
-    default:
-        return STATUS_IO;
-    }
 }
 
 /* 0 or an errno. */
@@ -62,7 +46,6 @@ enum status file_list_folder(const char *folder,
                              struct error *ret_error)
 {
     struct buffer names = BUFFER_INIT;
-    char text[128];
     DIR *stream = opendir(folder);
     int error_number = stream == NULL ? errno : read_names(stream, arena, &names);
     if (stream != NULL) {
@@ -75,11 +58,7 @@ enum status file_list_folder(const char *folder,
     }
     buffer_deinit(&names);
     if (error_number != 0) {
-        if (strerror_r(error_number, text, sizeof text) != 0) {
-            text[0] = '\0';
-        }
-        return error_set(ret_error, status_of_list_errno(error_number), "cannot list %s: %s",
-                         folder, text);
+        return file_error(ret_error, "list", folder, error_number);
     }
     /* The arena hands out writable, aligned memory; struct bytes only forgot it. */
     *ret_names = (char **)(uintptr_t)copy.data;

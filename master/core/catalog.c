@@ -88,19 +88,6 @@ static enum status on_recover(struct catalog *catalog, const struct catalog_even
     return STATUS_OK;
 }
 
-/* One string of JSON. */
-static void answer_status(struct catalog *catalog, uint64_t request)
-{
-    struct buffer message = effects_begin_message();
-    struct buffer json = BUFFER_INIT;
-    catalog_look(catalog, catalog->now_ns);
-    catalog_status_json(catalog, "active", &json); /* who may not be is not let answer */
-    wire_write_bytes(&message, buffer_bytes(&json));
-    message.failed = message.failed || json.failed;
-    buffer_deinit(&json);
-    emit_reply(catalog, request, &message);
-}
-
 static void refuse_malformed(struct catalog *catalog, uint64_t request, struct error *error)
 {
     error->status = STATUS_INVALID_ARGUMENT;
@@ -175,7 +162,7 @@ static enum status on_read(struct catalog *catalog, const struct catalog_event *
 /* People may look, and servers may come whose catalog it is. */
 static bool goes_on_in_dispute(enum method method)
 {
-    return method == METHOD_SYNC || method == METHOD_STATUS || method == METHOD_LIST_SERVERS;
+    return method == METHOD_SYNC || method == METHOD_LIST_SERVERS;
 }
 
 static enum status on_request(struct catalog *catalog, const struct catalog_event *event)
@@ -201,9 +188,6 @@ static enum status on_request(struct catalog *catalog, const struct catalog_even
         return STATUS_OK;
     case METHOD_LIST_SERVERS:
         read_list_servers(catalog, event->number);
-        return STATUS_OK;
-    case METHOD_STATUS:
-        answer_status(catalog, event->number);
         return STATUS_OK;
     case METHOD_CREATE_TABLE:
     case METHOD_DELETE_TABLE:

@@ -240,9 +240,11 @@ enum status schema_splits(struct arena *arena,
     size_t kept = 0;
 
     if (split_count > LIMIT_SPLITS_PER_CREATE) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "%zu initial splits are too many: at most %d", split_count,
-                         LIMIT_SPLITS_PER_CREATE);
+        return error_set(
+            ret_error, STATUS_INVALID_ARGUMENT,
+            "%zu initial splits are too many: at most %d are made with a table, others when it "
+            "is there (ebt split)",
+            split_count, LIMIT_SPLITS_PER_CREATE);
     }
     struct bytes *keys = arena_allocate_array(arena, split_count + 1, sizeof *keys);
     if (keys == NULL) {

@@ -121,14 +121,14 @@ static void take_request(struct master *master, const struct mail *mail)
 {
     if (mail->request.method == METHOD_MASTER) {
         describe_role(master, mail->reply);
-    } else if (mail->request.method == METHOD_STATUS && master_may_act(master)) {
-        tell_status(master, mail);
-    } else if (mail->request.method == METHOD_LIST_HEAT && master_may_act(master)) {
-        console_take_heat_request(master->console, &mail->request, mail->reply);
-    } else if (master_may_act(master)) {
-        reign_take_request(master->reign, &mail->request, mail->reply);
-    } else {
+    } else if (!master_may_act(master)) {
         redirect(master, mail->reply);
+    } else if (mail->request.method == METHOD_STATUS) {
+        tell_status(master, mail);
+    } else if (mail->request.method == METHOD_LIST_HEAT) {
+        console_take_heat_request(master->console, &mail->request, mail->reply);
+    } else {
+        reign_take_request(master->reign, &mail->request, mail->reply);
     }
 }
 

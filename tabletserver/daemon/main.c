@@ -97,6 +97,7 @@ int main(int argument_count, char **arguments)
     };
     if (daemon_start(&description, argument_count, arguments, &arena, &daemon, &exit_code)) {
         logger_init(&settings.log);
+        daemon_check_files(server_settings_files(&settings));
         enum status status = daemon_lock_folder(settings.folder, &lock, &error);
         if (status == STATUS_OK) {
             status = serve(&daemon, &settings, &error);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/limits.h"
+#include "common/io/http.h"
 #include "common/io/transport/transport_address.h"
 #include "tabletserver/serve/sync/sync.h"
 
@@ -13,6 +14,9 @@
 #define READS_CONFIRMED "confirmed"
 #define NS_PER_US       1000
 #define CLOCK_DRIFT_PPM 50000 /* what leases allow for */
+
+/* Connections to other servers and masters, and what threads wake each other by. */
+#define FILES_BESIDES 64
 
 #define COMPARE_PERIOD_US            (INT64_C(3) * 24 * 3600 * 1000000)
 #define MEMTABLE_LIMIT_BYTES_DEFAULT ((uint64_t)(128 * MIB))
@@ -106,6 +110,20 @@ struct lease_settings server_settings_leases(const struct server_settings *setti
         .grace_ns = settings->grace_us * NS_PER_US,
         .drift_ppm = CLOCK_DRIFT_PPM,
     };
+}
+
+/* The log of tablets that are not flushed yet, what is kept after that, and one that is made ready; the anchor, LMDB's two
+ * and the lock. */
+static uint64_t files_of_store(const struct store_settings *store)
+{
+    return (store->log_limit_bytes + store->log_keep_bytes) / store->log_segment_bytes + 2 + 4;
+}
+
+uint64_t server_settings_files(const struct server_settings *settings)
+{
+    uint64_t stores = settings->stores.count > 0 ? settings->stores.count : 1;
+    return (uint64_t)settings->connections_max + stores * files_of_store(&settings->store) +
+           HTTP_CONNECTIONS_MAX + FILES_BESIDES;
 }
 
 static void check_leases(const struct server_settings *settings, struct config_reading *reading)

@@ -55,6 +55,9 @@ size_t server_settings_keys(struct server_settings *settings,
 /* As lease.h takes them; of processes before this one nothing is said. */
 struct lease_settings server_settings_leases(const struct server_settings *settings);
 
+/* How many files may be open at once: connections, and of each store its log and its base. */
+uint64_t server_settings_files(const struct server_settings *settings);
+
 /* What one key cannot tell about another, and addresses; defaults that follow from other keys.
  * context is the settings; each fault is refused in the reading. */
 void server_settings_check(void *context, struct config_reading *reading);

@@ -29,6 +29,39 @@ static void append_text_member(struct buffer *out, const char *name, const char 
     buffer_append_u8(out, ',');
 }
 
+/* As `ebt --escaped` takes it: people are to delete the row. */
+static void append_escaped(struct buffer *out, struct bytes row)
+{
+    struct buffer text = BUFFER_INIT;
+    for (size_t i = 0; i < row.size_bytes; i++) {
+        uint8_t byte = row.data[i];
+        if (byte >= 0x20 && byte < 0x7f && byte != '\\') {
+            buffer_append_u8(&text, byte);
+        } else {
+            buffer_append_format(&text, "\\x%02x", byte);
+        }
+    }
+    json_text(out, buffer_bytes(&text));
+    out->failed = out->failed || text.failed;
+    buffer_deinit(&text);
+}
+
+struct held_list {
+    struct buffer *out;
+    uint32_t count;
+};
+
+static void append_held(void *context, uint64_t table, uint64_t tablet, struct bytes row)
+{
+    struct held_list *list = context;
+    struct buffer *out = list->out;
+    buffer_append_format(out, "%s{\"tablet\":\"%" PRIu64 "\",\"table\":\"%" PRIu64 "\",\"row\":",
+                         list->count > 0 ? "," : "", tablet, table);
+    append_escaped(out, row);
+    buffer_append_u8(out, '}');
+    list->count++;
+}
+
 static void append_store(struct buffer *out, struct store_loop *loop)
 {
     struct store *store = store_loop_store(loop);
@@ -39,6 +72,8 @@ static void append_store(struct buffer *out, struct store_loop *loop)
     append_text_member(out, "folder", store_loop_folder(loop));
     append_text_member(out, "condition", condition_text(statistics.condition));
     append_text_member(out, "trouble", statistics.trouble);
+    buffer_append_format(out, "\"lacks_descriptors\":%s,",
+                         statistics.lacks_descriptors ? "true" : "false");
     buffer_append_format(
         out,
         "\"memory_bytes\":%" PRIu64 ",\"log_bytes\":%" PRIu64 ",\"log_syncs\":%" PRIu64
@@ -46,12 +81,15 @@ static void append_store(struct buffer *out, struct store_loop *loop)
         ",\"flush_bytes\":%" PRIu64 ",\"base_used_bytes\":%" PRIu64 ",\"base_file_bytes\":%" PRIu64
         ",\"base_reusable_bytes\":%" PRIu64 ",\"disk_free_bytes\":%" PRIu64
         ",\"recovered_records\":%" PRIu64 ",\"torn_bytes\":%" PRIu64 ",\"bad_chunks\":%" PRIu64
-        ",\"tablets_held\":%" PRIu64 "}",
+        ",\"tablets_held\":%" PRIu64 ",\"held\":[",
         statistics.memory_bytes, statistics.log_bytes, statistics.log_syncs, statistics.records,
         statistics.flushes, statistics.flushes_pending, statistics.flush_bytes,
         statistics.base_used_bytes, statistics.base_file_bytes, statistics.base_reusable_bytes,
         statistics.disk_free_bytes, statistics.recovered_records, statistics.torn_bytes,
         statistics.bad_chunks, statistics.tablets_held);
+    struct held_list list = {.out = out};
+    store_visit_held(store, append_held, &list);
+    buffer_append_format(out, "]}");
 }
 
 struct tablet_list {
@@ -162,6 +200,13 @@ void status_report_on_health(void *context, const char *path, struct http_respon
             buffer_append_format(&response->body, "store %s: %s: %s\n",
                                  store_loop_folder(server->loops[i]),
                                  condition_text(statistics.condition), statistics.trouble);
+        } else if (statistics.lacks_descriptors) {
+            response->status = 503;
+            buffer_append_format(
+                &response->body,
+                "store %s: writes wait: as many files are open as may be (LimitNOFILE, "
+                "ulimit -n), and the log wants another one\n",
+                store_loop_folder(server->loops[i]));
         }
     }
     for (uint32_t i = 0; i < server->unopened_count; i++) {
@@ -215,6 +260,7 @@ void status_report_metrics(struct server *server)
     struct store_statistics sum = {0};
     uint64_t full = 0;
     uint64_t failed = 0;
+    uint64_t lacking = 0;
 
     for (uint32_t i = 0; i < server->loop_count; i++) {
         struct store_statistics one;
@@ -235,6 +281,7 @@ void status_report_metrics(struct server *server)
         sum.tablets_held += one.tablets_held;
         full += one.condition == STORE_FULL;
         failed += one.condition == STORE_FAILED;
+        lacking += one.condition == STORE_HEALTHY && one.lacks_descriptors;
     }
     tell_counts(&sum, &server->counts_told);
     server->counts_told = sum;
@@ -252,8 +299,11 @@ void status_report_metrics(struct server *server)
     set("edubba_stores_failed", "Stores in which everything has stopped.", failed);
     set("edubba_stores_unopened", "Stores that could not be opened at the start.",
         server->unopened_count);
-    set("edubba_stores_in_trouble", "Stores that are full, failed or not opened.",
-        full + failed + server->unopened_count);
+    set("edubba_stores_lacking_descriptors",
+        "Stores in which writes wait, as the process may open no more files.", lacking);
+    set("edubba_stores_in_trouble",
+        "Stores that are full, failed, not opened or short of descriptors.",
+        full + failed + lacking + server->unopened_count);
     set("edubba_sync_barred",
         "1 while the master refuses this server, or it the master: whose catalog it is, or a copied "
         "folder.",

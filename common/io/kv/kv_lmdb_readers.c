@@ -6,30 +6,13 @@
 #include <unistd.h>
 
 #include "common/io/file.h"
+#include "common/io/file_error.h"
 #include "common/io/file_fault.h"
 
 /* As LMDB 0.9 lays it out.  Were it larger one day, what is beyond would be as it is without us. */
 #define HEADER_BYTES     128
 #define READER_BYTES     64
 #define FIRST_PAGE_BYTES 4096
-
-static enum status status_of(int error_number)
-{
-    switch (error_number) {
-    case ENOSPC:
-    case EDQUOT:
-        return STATUS_NO_SPACE;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-        return STATUS_PERMISSION_DENIED;
-    case EMFILE:
-    case ENFILE:
-        return STATUS_LIMIT;
-    default:
-        return STATUS_IO;
-    }
-}
 
 /* 0 or an errno. */
 static int place(int descriptor, off_t size_bytes)
@@ -73,6 +56,6 @@ enum status kv_lmdb_place_readers(const char *folder,
     }
     int error_number = place_all_or_first(path, size_bytes, mode);
     return error_number == 0 ? STATUS_OK
-                             : error_set(ret_error, status_of(error_number), "open %s: %s", path,
-                                         strerror(error_number));
+                             : error_set(ret_error, file_error_status(error_number), "open %s: %s",
+                                         path, strerror(error_number));
 }

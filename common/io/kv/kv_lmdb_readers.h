@@ -19,7 +19,7 @@
 /*
  * The file is there when this has succeeded, and what it has stays.  On a disk that has no room for all of it, its
  * first page has a place: as many readers as most processes ever have at once.  Errors, with a text that names the file:
- * STATUS_NO_SPACE, STATUS_PERMISSION_DENIED, STATUS_LIMIT, STATUS_IO.
+ * those of file.h.
  */
 enum status kv_lmdb_place_readers(const char *folder,
                                   uint32_t readers_max,

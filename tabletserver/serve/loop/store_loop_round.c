@@ -189,15 +189,22 @@ static void give_up(struct store_loop *loop)
 
 /* What an operator should see once, when it changes. */
 static void tell_condition(const char *folder,
-                           enum store_condition before,
+                           const struct store_statistics *before,
                            const struct store_statistics *now)
 {
-    if (now->condition == STORE_FULL && before == STORE_HEALTHY) {
+    if (now->lacks_descriptors && !before->lacks_descriptors) {
+        LOG_EVENT(LOG_LEVEL_WARN, "descriptors_lacking", LOG_TEXT("store", folder),
+                  LOG_TEXT("wait", "writes, as the log wants another file"),
+                  LOG_TEXT("need", "a larger LimitNOFILE (ulimit -n), or fewer connections"));
+    } else if (before->lacks_descriptors && !now->lacks_descriptors) {
+        LOG_EVENT(LOG_LEVEL_INFO, "descriptors_there_again", LOG_TEXT("store", folder));
+    }
+    if (now->condition == STORE_FULL && before->condition == STORE_HEALTHY) {
         LOG_EVENT(LOG_LEVEL_WARN, "store_full", LOG_TEXT("store", folder),
                   LOG_TEXT("trouble", now->trouble),
                   LOG_U64("disk_free_bytes", now->disk_free_bytes),
                   LOG_U64("base_reusable_bytes", now->base_reusable_bytes));
-    } else if (now->condition == STORE_HEALTHY && before == STORE_FULL) {
+    } else if (now->condition == STORE_HEALTHY && before->condition == STORE_FULL) {
         LOG_EVENT(LOG_LEVEL_INFO, "store_has_room_again", LOG_TEXT("store", folder),
                   LOG_U64("disk_free_bytes", now->disk_free_bytes),
                   LOG_U64("base_reusable_bytes", now->base_reusable_bytes));
@@ -214,7 +221,7 @@ void store_loop_publish_statistics(struct store_loop *loop, int64_t now_ns)
     }
     loop->statistics_due_ns = now_ns + STATISTICS_NS;
     store_statistics(loop->store, &statistics);
-    tell_condition(loop->folder, loop->statistics.condition, &statistics);
+    tell_condition(loop->folder, &loop->statistics, &statistics);
     pthread_mutex_lock(&loop->statistics_lock);
     loop->statistics = statistics;
     pthread_mutex_unlock(&loop->statistics_lock);

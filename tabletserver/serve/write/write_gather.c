@@ -67,6 +67,17 @@ static void fail_records(struct write_order *order, struct work *work)
         "retry");
 }
 
+static void fail_pushed_back(struct write_order *order, struct work *work)
+{
+    write_fail(
+        order, work, STATUS_UNAVAILABLE,
+        store_lacks_descriptors(order->store)
+            ? "the server has as many files open as it may (LimitNOFILE, ulimit -n), and its log wants "
+              "another one: it needs more, or fewer connections; retry"
+            : "writes come faster than they can be flushed, or than copies take them "
+              "(memory_limit, or the log's room, is used up); retry");
+}
+
 void write_fail_append(struct write_order *order, struct work *work, enum status status)
 {
     if (status == STATUS_NOT_OWNER) {
@@ -86,9 +97,7 @@ void write_fail_append(struct write_order *order, struct work *work, enum status
             "a row of the tablet that was written to is damaged in its store, and all that came after waits "
             "for it in memory: no more is taken until that row is deleted (deletes still work)");
     } else if (status == STATUS_RESOURCE_EXHAUSTED) {
-        write_fail(order, work, STATUS_UNAVAILABLE,
-                   "writes come faster than they can be flushed, or than copies take them "
-                   "(memory_limit, or the log's room, is used up); retry");
+        fail_pushed_back(order, work);
     } else if (status == STATUS_LIMIT) {
         fail_records(order, work);
     } else if (status == STATUS_NO_MEMORY) {

@@ -151,6 +151,9 @@ enum status base_writer_put(struct base_writer *writer,
  * and tidies its chunks.  May be called before looking at base_writer_dirty_bytes(). */
 enum status base_writer_settle(struct base_writer *writer);
 
+/* The row that it is in the midst of: after an error, where that was met.  Good until the next call; empty = none. */
+struct bytes base_writer_row(const struct base_writer *writer);
+
 enum status base_writer_meta_put(struct base_writer *writer, struct bytes key, struct bytes value);
 enum status base_writer_meta_delete(struct base_writer *writer, struct bytes key);
 

@@ -241,6 +241,11 @@ enum status base_writer_settle(struct base_writer *writer)
     return write_out(writer, BASE_CLOSE_CUT);
 }
 
+struct bytes base_writer_row(const struct base_writer *writer)
+{
+    return buffer_bytes(&writer->window.row);
+}
+
 enum status base_writer_meta_put(struct base_writer *writer, struct bytes key, struct bytes value)
 {
     return base_meta_store(writer->write, key, value, &writer->chunk);

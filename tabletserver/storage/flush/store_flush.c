@@ -12,6 +12,8 @@
 #include "tabletserver/storage/flush/flush_choice.h"
 #include "tabletserver/storage/flush/flush_rescue.h"
 #include "tabletserver/storage/store/store_append.h"
+#include "tabletserver/storage/store/store_forsake.h"
+#include "tabletserver/storage/store/store_held.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_split.h"
 #include "tabletserver/storage/upkeep/store_upkeep.h"
@@ -299,7 +301,9 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     struct flush_event event = {.kind = FLUSH_EVENT_ADVANCED};
     if (run->reached.everything) {
         event.kind = FLUSH_EVENT_FINISHED;
-        atomic_store(&tablet->flush_stuck, false);
+        if (atomic_exchange(&tablet->flush_stuck, false)) {
+            store_held_forget(store, tablet->descriptor.tablet);
+        }
         tablet->dedupe_piece_count = dedupe_pieces;
         store_note_meta_written(tablet);
         tablet->flushed_sequence = run->layer->last_sequence;
@@ -324,6 +328,14 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     } else if (run->reached.everything) {
         store_note_untidy(tablet);
     }
+}
+
+static void note_failure(struct store_tablet *tablet)
+{
+    struct flush_event event = {.kind = FLUSH_EVENT_FAILED};
+    (void)pthread_mutex_lock(&tablet->mutex);
+    (void)flush_progress_step(&tablet->progress, &event);
+    (void)pthread_mutex_unlock(&tablet->mutex);
 }
 
 static enum status flush_transaction(struct store_tablet *tablet, struct store_layer *layer)
@@ -357,13 +369,26 @@ static enum status flush_transaction(struct store_tablet *tablet, struct store_l
         atomic_fetch_add(&tablet->store->flush_bytes, dirty_bytes);
         note_success(&run, &applied, dedupe_pieces);
     } else {
-        struct flush_event event = {.kind = FLUSH_EVENT_FAILED};
-        (void)pthread_mutex_lock(&tablet->mutex);
-        (void)flush_progress_step(&tablet->progress, &event);
-        (void)pthread_mutex_unlock(&tablet->mutex);
+        note_failure(tablet);
+    }
+    if (status == STATUS_CORRUPT) {
+        store_held_note(tablet, run.writer != NULL ? base_writer_row(run.writer) : BYTES_EMPTY);
     }
     release(&run);
     buffer_deinit(&applied);
+    return status;
+}
+
+/* What nobody wants any more is not flushed. */
+static enum status flush_or_forsake(struct store_tablet *tablet, struct store_layer *layer)
+{
+    if (!store_is_forsaken(tablet)) {
+        return flush_transaction(tablet, layer);
+    }
+    enum status status = store_forsake(tablet);
+    if (status != STATUS_OK) {
+        note_failure(tablet);
+    }
     return status;
 }
 
@@ -378,7 +403,7 @@ enum status store_flush_step(struct store *store, bool *ret_worked)
     if (choice.tablet == NULL) {
         return STATUS_OK;
     }
-    enum status status = flush_transaction(choice.tablet, choice.layer);
+    enum status status = flush_or_forsake(choice.tablet, choice.layer);
     if (status == STATUS_CORRUPT) {
         flush_rescue_note_stuck(choice.tablet);
         atomic_store(&store->flush_stuck, true);

@@ -190,6 +190,12 @@ void log_close(struct log *log)
     log_destroy(log);
 }
 
+/* For want of a segment. */
+static enum status refusal(const struct log *log)
+{
+    return log->lacking == STATUS_LIMIT ? STATUS_RESOURCE_EXHAUSTED : log->lacking;
+}
+
 /* Whether the record may be taken, and what the gathering batch would then be.  With the mutex. */
 static enum status check_append(struct log *log, size_t size_bytes)
 {
@@ -209,8 +215,8 @@ static enum status check_append(struct log *log, size_t size_bytes)
     gathered = gathered > 0 ? gathered : LOG_BATCH_HEADER_BYTES;
     uint64_t end = batch->position + log_align(gathered + size_bytes);
     if (end > log_room_end(log)) {
-        if (log->no_space) {
-            return STATUS_NO_SPACE;
+        if (log->lacking != STATUS_OK) {
+            return refusal(log);
         }
         log->room_wanted = end;
         (void)pthread_cond_signal(&log->keeper_wake);
@@ -330,7 +336,7 @@ void log_statistics(struct log *log, struct log_statistics *ret_statistics)
 {
     (void)pthread_mutex_lock(&log->mutex);
     *ret_statistics = log->statistics;
-    ret_statistics->no_space = log->no_space && log_room_is_short(log);
+    ret_statistics->lacking = log_room_is_short(log) ? log->lacking : STATUS_OK;
     ret_statistics->kept_count = log->kept.count;
     if (log->kept.count > 0) {
         ret_statistics->kept_position = log->kept.at[0]->header.first_position;

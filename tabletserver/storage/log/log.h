@@ -83,7 +83,9 @@ struct log_statistics {
     uint64_t kept_position; /* from there on log_read() may read */
     uint64_t kept_count;    /* segments kept after their release; not among segment_count */
     uint64_t file_count; /* segments, kept ones and spares; one on its way in or out counts too */
-    bool no_space;       /* a segment is wanted and there was no room for it */
+    /* A segment is wanted and could not be had, for want of space, memory or (STATUS_LIMIT) descriptors; else
+     * STATUS_OK. */
+    enum status lacking;
     uint64_t torn_bytes; /* cut at the last recovery */
 };
 
@@ -100,9 +102,9 @@ enum status log_open(const struct log_options *options,
 void log_close(struct log *log);
 
 /* Copy a record into the gathering batch; *ret_position is where that batch will begin.  Errors:
- * STATUS_RESOURCE_EXHAUSTED (too much pending: push back), STATUS_NO_SPACE (no room for segments;
- * tried again by itself), STATUS_LIMIT (larger than a batch can be: 320 MiB), STATUS_NO_MEMORY,
- * STATUS_CLOSED (the log has failed).
+ * STATUS_RESOURCE_EXHAUSTED (too much pending, or no descriptor for a segment: push back), STATUS_NO_SPACE (no
+ * room for segments), STATUS_NO_MEMORY, STATUS_LIMIT (larger than a batch can be: 320 MiB), STATUS_CLOSED (the log
+ * has failed).  What segments lack is tried again by itself; log_statistics() says what it is.
  * After an error nothing was taken. */
 enum status log_append(struct log *log, const struct log_record *record, uint64_t *ret_position);
 

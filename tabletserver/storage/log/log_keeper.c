@@ -170,7 +170,7 @@ static bool may_give_up(const struct log *log)
         .count = log->kept.count,
         .bytes_max = log->keep_bytes,
         .keep_ns = log->options.keep_ns,
-        .room_wanted = log->no_space && log_room_is_short(log),
+        .room_wanted = log->lacking != STATUS_OK && log_room_is_short(log),
     };
     if (kept.count == 0 || log->kept.at[0]->readers > 0) {
         return false;
@@ -312,7 +312,7 @@ static enum keeper_task wait_for_task(struct log *log)
 {
     enum keeper_task task = KEEPER_STOP;
     (void)pthread_mutex_lock(&log->mutex);
-    if (log->no_space && !may_give_up(log)) {
+    if (log->lacking != STATUS_OK && !may_give_up(log)) {
         wait_to_retry(log);
     }
     while (!log->stopping && !log->failed && next_task(log) == KEEPER_STOP) {
@@ -363,7 +363,9 @@ void *log_keeper_run(void *argument)
             return NULL;
         }
         (void)pthread_mutex_lock(&log->mutex);
-        log->no_space = status != STATUS_OK && (log->no_space || task == KEEPER_ADD_ROOM);
+        if (status == STATUS_OK || task == KEEPER_ADD_ROOM) {
+            log->lacking = status;
+        }
         (void)pthread_cond_signal(&log->writer_wake);
         (void)pthread_mutex_unlock(&log->mutex);
     }

@@ -79,9 +79,11 @@ struct log {
     uint64_t release_position;
     bool release_wanted;
     uint32_t spares_wanted; /* at most */
-    bool no_space;          /* the last attempt to make room failed; it is tried again */
-    bool closing;           /* the writer ends when all is written */
-    bool stopping;          /* the keeper ends */
+    /* The last attempt to make room failed for want of that, and is tried again: space, memory or (STATUS_LIMIT)
+     * descriptors; STATUS_OK: it has not. */
+    enum status lacking;
+    bool closing;  /* the writer ends when all is written */
+    bool stopping; /* the keeper ends */
     bool failed;
     struct log_statistics statistics;
 

@@ -36,7 +36,7 @@ static bool take_batch(struct log *log)
         if (wanted && end <= log_room_end(log)) {
             break;
         }
-        if (wanted && log->closing && log->no_space) {
+        if (wanted && log->closing && log->lacking != STATUS_OK) {
             return false; /* never acknowledged: let it go */
         }
         if (wanted) {

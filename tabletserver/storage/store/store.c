@@ -11,6 +11,7 @@
 #include "tabletserver/storage/copies/store_relearn.h"
 #include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/store/store_append.h"
+#include "tabletserver/storage/store/store_held.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_replay.h"
 #include "tabletserver/storage/upkeep/store_upkeep.h"
@@ -73,6 +74,7 @@ static void destroy(struct store *store)
     free_tablets(store);
     store_erasures_clear(store);
     store_graves_clear(store);
+    store_held_clear(store);
     for (uint32_t i = 0; i < store->schema_count; i++) {
         store_schema_unref(store->schemas[i]);
     }
@@ -264,6 +266,13 @@ enum store_condition store_condition_now(const struct store *store)
     return atomic_load(&store->condition);
 }
 
+bool store_lacks_descriptors(struct store *store)
+{
+    struct log_statistics numbers;
+    log_statistics(store->log, &numbers);
+    return numbers.lacking == STATUS_LIMIT;
+}
+
 /* Those too whose split waits for the flush that is held. */
 static uint64_t tablets_held(const struct store *store)
 {
@@ -288,6 +297,7 @@ void store_statistics(struct store *store, struct store_statistics *ret_statisti
     kv_statistics(store->kv, &kv_numbers);
     struct store_statistics numbers = {
         .condition = atomic_load(&store->condition),
+        .lacks_descriptors = log_numbers.lacking == STATUS_LIMIT,
         .clock_us = hlc_to_us(store->hlc.last),
         .memory_bytes = atomic_load(&store->memory_bytes),
         .log_bytes = log_numbers.next_position - log_numbers.first_position,

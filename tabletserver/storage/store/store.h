@@ -313,7 +313,9 @@ enum store_condition {
 struct store_statistics {
     enum store_condition condition;
     char trouble[256]; /* text for STORE_FULL and STORE_FAILED */
-    int64_t clock_us;  /* of the last stamp given or seen */
+    /* Writes, deletes too, are told to come back: the process may open no more files, and the log wants one. */
+    bool lacks_descriptors;
+    int64_t clock_us; /* of the last stamp given or seen */
     uint64_t memory_bytes;
     uint64_t log_bytes;
     uint64_t log_syncs;
@@ -334,6 +336,14 @@ struct store_statistics {
     uint64_t torn_bytes;
 };
 enum store_condition store_condition_now(const struct store *store); /* any thread */
+bool store_lacks_descriptors(struct store *store);                   /* any thread */
+/* Rows that are damaged and hold up the flush of a tablet, whole: some of them, one of each tablet.  Any thread; nothing
+ * of the store may be called meanwhile. */
+typedef void (*store_held_function)(void *context,
+                                    uint64_t table,
+                                    uint64_t tablet,
+                                    struct bytes row);
+void store_visit_held(struct store *store, store_held_function visit, void *context);
 /* On the loop, whose clock is among them. */
 void store_statistics(struct store *store, struct store_statistics *ret_statistics);
 

@@ -134,12 +134,13 @@ struct store {
     atomic_uint_fast64_t doomed_bytes; /* of all layers: see store_collect.h */
     atomic_bool room_wanted;           /* the loop waits for memory: it is to be woken */
     struct store_spare_reads spare_reads;
-    atomic_bool flush_stuck;   /* some tablet's flush was, since the store was opened */
-    bool failure_told;         /* [L] on_failed was called */
-    bool flush_wanted;         /* [L] by some tablet */
-    atomic_bool metas_wanted;  /* by some tablets: the work thread is to look at them */
-    atomic_bool metas_written; /* the loop is to look whether more of the log may go */
-    atomic_bool freeze_asked;  /* the disk is full: what deletes are in memory make room */
+    atomic_bool flush_stuck;     /* some tablet's flush was, since the store was opened */
+    struct store_held_row *held; /* [S] store_held.c */
+    bool failure_told;           /* [L] on_failed was called */
+    bool flush_wanted;           /* [L] by some tablet */
+    atomic_bool metas_wanted;    /* by some tablets: the work thread is to look at them */
+    atomic_bool metas_written;   /* the loop is to look whether more of the log may go */
+    atomic_bool freeze_asked;    /* the disk is full: what deletes are in memory make room */
     bool recovering;
     bool replayed; /* the log had something to replay */
     bool relearns; /* the log was cut, and not every copy has noted that yet (store_relearn.h) */

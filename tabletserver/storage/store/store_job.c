@@ -10,6 +10,7 @@
 #include "tabletserver/storage/copies/store_grave.h"
 #include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/store/store_append.h"
+#include "tabletserver/storage/store/store_held.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/upkeep/store_upkeep.h"
 
@@ -290,6 +291,7 @@ void store_on_created(struct store *store, struct store_job *job)
 void store_on_dropped(struct store *store, struct store_job *job)
 {
     uint64_t number = job->tablet->descriptor.tablet;
+    store_held_forget(store, number);
     store_tablets_forget(store, job->tablet);
     store_tablet_unref(job->tablet); /* the list's */
     store_tablet_unref(job->tablet); /* the job's */

@@ -5,20 +5,15 @@
  * Who has any of that is found from the tablet itself, down its line: to look through all tablets of a store for it, with
  * each memtable that is flushed, takes the loop most of its time where there are some thousands.
  */
+#include "tabletserver/storage/store/store_line.h"
+
 #include <string.h>
 
 #include "common/base/assert.h"
 #include "tabletserver/storage/store/store_append.h"
-#include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_split.h"
 
-/* Who is still to be visited: of each generation one half waits while the other one is. */
-struct line {
-    uint32_t count;
-    struct store_tablet *tablets[STORE_LINEAGE_MAX + 2];
-};
-
-static void add_children(struct line *line, const struct store_tablet *tablet)
+void store_line_add_children(struct store_line *line, const struct store_tablet *tablet)
 {
     for (int i = 0; i < 2; i++) {
         if (tablet->split.children[i] != NULL) {
@@ -53,7 +48,7 @@ static bool forget_in(struct store_tablet *tablet, struct store_layer *layer)
 void store_layer_forget(struct store *store, struct store_layer *layer)
 {
     struct store_tablet *owner = store_tablet_find(store, layer->owner);
-    struct line line = {0};
+    struct store_line line = {0};
     owner = owner != NULL ? owner : store_tablets_find_hidden(store, layer->owner);
     if (owner == NULL) {
         return;
@@ -62,7 +57,7 @@ void store_layer_forget(struct store *store, struct store_layer *layer)
     while (line.count > 0) {
         struct store_tablet *tablet = line.tablets[--line.count];
         if (forget_in(tablet, layer)) { /* else none of its children has it */
-            add_children(&line, tablet);
+            store_line_add_children(&line, tablet);
         }
     }
 }
@@ -93,12 +88,12 @@ static bool forget_ancestor(struct store_tablet *tablet, uint64_t parent)
 void store_split_forget(struct store_tablet *parent)
 {
     struct store *store = parent->store;
-    struct line line = {0};
-    add_children(&line, parent);
+    struct store_line line = {0};
+    store_line_add_children(&line, parent);
     while (line.count > 0) {
         struct store_tablet *tablet = line.tablets[--line.count];
         if (forget_ancestor(tablet, parent->descriptor.tablet)) {
-            add_children(&line, tablet);
+            store_line_add_children(&line, tablet);
         }
     }
     store_tablets_forget(store, parent);

@@ -124,11 +124,32 @@ void store_trouble_mark_damaged(struct store_tablet *tablet)
     store->callbacks.wake(store->callbacks.context);
 }
 
+/* What damage holds of a tablet that was split is theirs that came of it, and nobody hosts it any more.  Those that have
+ * other copies are taught anew from these, both: neither can be flushed before the one they came of, and no delete that
+ * comes to the others ends that here.  (One that was split in turn has its turn with the next look.) */
+static void pass_on_damage(struct store *store)
+{
+    for (struct store_tablet *tablet = store->hidden; tablet != NULL;
+         tablet = tablet->hidden_next) {
+        bool passes = atomic_load(&tablet->state) == STORE_TABLET_SPLIT &&
+                      atomic_exchange(&tablet->damage_found, false);
+        for (int i = 0; i < 2 && passes; i++) {
+            struct store_tablet *child = tablet->split.children[i];
+            if (child->shared) {
+                atomic_store(&child->damage_found, true);
+                atomic_store(&store->damage_found,
+                             atomic_load(&store->damage_found) || !child->is_listed);
+            }
+        }
+    }
+}
+
 void store_trouble_tell_damage(struct store *store)
 {
     if (!atomic_exchange(&store->damage_found, false)) {
         return;
     }
+    pass_on_damage(store);
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
         if (atomic_exchange(&tablet->damage_found, false) && store->callbacks.on_damaged != NULL) {
@@ -192,7 +213,8 @@ static bool judge(struct store *store,
     *ret_verdict = store_room_judge(ret_room, &store->settings, ret_wanted_bytes);
     atomic_store(&store->memory_limit_bytes, store_room_memory_bytes(ret_room, &store->settings));
     /* Bytes that are free are not all there is to it: the log may have found no segment yet. */
-    if (*ret_verdict == STORE_ROOM_ENOUGH && (log_numbers.no_space || store->flush_failed)) {
+    if (*ret_verdict == STORE_ROOM_ENOUGH &&
+        (log_numbers.lacking != STATUS_OK || store->flush_failed)) {
         *ret_verdict = STORE_ROOM_SOME;
     }
     return true;

@@ -221,7 +221,8 @@ static bool run_job(struct store *store, bool *ret_slice, bool *ret_rests)
 /* Memory or disk that ran out stops every flush; corrupt data in the base that of its own tablet. */
 static void note_failed_flush(struct store *store, enum status status)
 {
-    bool retry = store_trouble_note(store, status, "base");
+    /* Of damage the flush has said where it is. */
+    bool retry = status == STATUS_CORRUPT || store_trouble_note(store, status, "base");
     store->flush_failed = retry && status != STATUS_CORRUPT;
     store->tablet_failed = store->tablet_failed || status == STATUS_CORRUPT;
     store->retry_at_ns = retry_at_ns(status);

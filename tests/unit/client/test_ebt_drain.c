@@ -1,12 +1,12 @@
 /* `ebt drain`, with a library and a session made up. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
 
 #include "client/cli/command.h"
 #include "client/include/edubba_replicas.h"
+#include "tests/support/made_up_session.h"
 
 /* What is told of the drain, one answer after the other; the last one again and again. */
 static const struct edubba_drain_progress *answers;
@@ -22,18 +22,6 @@ enum edubba_code edubba_drain_server(struct edubba_client *client,
     (void)client, (void)server, (void)draining, (void)error;
     *progress = answers[answered];
     answered += answered + 1 < answer_count;
-    return EDUBBA_OK;
-}
-
-enum edubba_code edubba_list_servers(struct edubba_client *client,
-                                     struct edubba_server **servers,
-                                     size_t *count,
-                                     struct edubba_error *error)
-{
-    (void)client, (void)error;
-    *servers = malloc(sizeof **servers);
-    **servers = (struct edubba_server){.number = 7, .address = "tcp://a:1", .alive = true};
-    *count = 1;
     return EDUBBA_OK;
 }
 
@@ -55,21 +43,10 @@ enum edubba_code edubba_withdraw_merge(struct edubba_client *client,
     return edubba_merge_tablets(client, table, row, error);
 }
 
-struct edubba_client *session_client(struct session *session)
-{
-    return (struct edubba_client *)(void *)session; /* nobody looks into it */
-}
-
 int session_row(const struct session *session, struct edubba_bytes *ret_row)
 {
     (void)session, (void)ret_row;
     return -1;
-}
-
-int session_fail(const struct session *session, const struct edubba_error *error)
-{
-    (void)session, (void)error;
-    return EXIT_CODE_FAILED;
 }
 
 int session_misuse(const struct session *session, const char *format, ...)
@@ -90,6 +67,8 @@ static const char *drain(const struct edubba_drain_progress *progress, size_t co
     char *arguments[] = {"7"};
     struct session session = {
         .out = fmemopen(text, sizeof text, "w"), .argument_count = 1, .arguments = arguments};
+    made_up_servers[0] = (struct edubba_server){.number = 7, .address = "tcp://a:1", .alive = true};
+    made_up_server_count = 1;
     answers = progress;
     answer_count = count;
     cr_assert_eq(run_drain(&session), EXIT_CODE_OK);

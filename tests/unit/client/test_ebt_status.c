@@ -8,14 +8,14 @@
 #include "client/cli/command.h"
 #include "client/include/edubba_masters.h"
 #include "client/include/edubba_replicas.h"
+#include "tests/support/made_up_session.h"
 
-#define SERVERS 3
+#define SERVERS MADE_UP_SERVERS_MAX
 
 static struct {
     const char *master;           /* what it says of itself */
     const char *servers[SERVERS]; /* NULL: it does not answer */
-    struct edubba_server listed[SERVERS];
-    int asked; /* servers */
+    int asked;                    /* servers */
 } fake;
 
 static void *copy_of(const void *from, size_t size)
@@ -65,17 +65,6 @@ enum edubba_code edubba_status_brief(struct edubba_client *client,
     return EDUBBA_OK;
 }
 
-enum edubba_code edubba_list_servers(struct edubba_client *client,
-                                     struct edubba_server **servers,
-                                     size_t *count,
-                                     struct edubba_error *error)
-{
-    (void)client, (void)error;
-    *servers = copy_of(fake.listed, sizeof fake.listed);
-    *count = SERVERS;
-    return EDUBBA_OK;
-}
-
 enum edubba_code edubba_list_tables(struct edubba_client *client,
                                     char ***names,
                                     struct edubba_error *error)
@@ -94,33 +83,23 @@ enum edubba_code edubba_get_table(struct edubba_client *client,
     return EDUBBA_NOT_FOUND;
 }
 
-struct edubba_client *session_client(struct session *session)
-{
-    return (struct edubba_client *)(void *)session; /* nobody looks into it */
-}
-
 void session_only_looks(struct session *session)
 {
     session->only_looks = true;
-}
-
-int session_fail(const struct session *session, const struct edubba_error *error)
-{
-    (void)session, (void)error;
-    return EXIT_CODE_FAILED;
 }
 
 static void start(void)
 {
     static const char *const addresses[SERVERS] = {"tcp://0:1", "tcp://1:1", "tcp://2:1"};
     fake.master = "{\"role\":\"active\",\"alarms\":[]}";
+    made_up_server_count = SERVERS;
     for (size_t i = 0; i < SERVERS; i++) {
         fake.servers[i] = "{\"stores\":[{\"trouble\":\"\",\"tablets_held\":0}]}";
-        fake.listed[i] = (struct edubba_server){.number = i + 1,
-                                                .address = addresses[i],
-                                                .zone = "",
-                                                .alive = true,
-                                                .condition = "healthy"};
+        made_up_servers[i] = (struct edubba_server){.number = i + 1,
+                                                    .address = addresses[i],
+                                                    .zone = "",
+                                                    .alive = true,
+                                                    .condition = "healthy"};
     }
 }
 
@@ -176,6 +155,20 @@ Test(ebt_status, tablets_that_damage_holds_are_an_alarm_of_their_server)
     cr_assert_not_null(strstr(printed, "\"code\":\"tablets_held\""));
 }
 
+/* All stores of a server want for the same. */
+Test(ebt_status, writes_that_wait_for_descriptors_are_one_alarm_of_their_server)
+{
+    fake.servers[2] = "{\"stores\":[{\"trouble\":\"\",\"lacks_descriptors\":true},"
+                      "{\"trouble\":\"\",\"lacks_descriptors\":true}]}";
+    cr_assert_eq(status(false), EXIT_CODE_FAILED);
+    cr_assert_not_null(
+        strstr(printed, "ALARMS    1\n\n! writes to the tablet server at tcp://2:1 wait"), "%s",
+        printed);
+    cr_assert_not_null(strstr(printed, "LimitNOFILE"), "%s", printed);
+    cr_assert_eq(status(true), EXIT_CODE_FAILED);
+    cr_assert_not_null(strstr(printed, "\"code\":\"descriptors_lacking\""));
+}
+
 /* Each would take all the patience there is. */
 Test(ebt_status, behind_a_server_that_does_not_answer_here_nobody_is_asked)
 {
@@ -183,8 +176,8 @@ Test(ebt_status, behind_a_server_that_does_not_answer_here_nobody_is_asked)
     cr_assert_eq(status(false), EXIT_CODE_OK, "%s", printed);
     cr_assert_eq(fake.asked, 2);
     cr_assert_not_null(strstr(printed, "3 alive, 2 not asked for damage"), "%s", printed);
-    fake.listed[1].alive = false;
-    fake.listed[1].draining = true;
+    made_up_servers[1].alive = false;
+    made_up_servers[1].draining = true;
     cr_assert_eq(status(false), EXIT_CODE_OK, "%s", printed);
     cr_assert_eq(fake.asked, 4, "nor one that is gone");
 }

@@ -187,3 +187,33 @@ Test(daemon, it_may_open_more_files_than_a_session_says)
     cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     cr_assert_eq(limit.rlim_cur, limit.rlim_max < 65536 ? limit.rlim_max : 65536);
 }
+
+/* What is logged of it; "" = nothing. */
+static const char *said_of_files(uint64_t wanted)
+{
+    static char text[512];
+    int console = dup(STDERR_FILENO);
+    FILE *said = tmpfile();
+    cr_assert_not_null(said);
+    (void)dup2(fileno(said), STDERR_FILENO);
+    daemon_check_files(wanted);
+    (void)dup2(console, STDERR_FILENO);
+    close(console);
+    rewind(said);
+    size_t size = fread(text, 1, sizeof text - 1, said);
+    text[size] = '\0';
+    fclose(said);
+    return text;
+}
+
+Test(daemon, that_it_may_not_have_as_many_files_as_it_may_want_is_said)
+{
+    struct rlimit limit;
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = 200;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    cr_assert_str_eq(said_of_files(200), "");
+    const char *said = said_of_files(201);
+    cr_assert_not_null(strstr(said, "descriptors_may_lack limit=200 wanted=201"), "%s", said);
+    cr_assert_not_null(strstr(said, "LimitNOFILE"), "%s", said);
+}

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -7,6 +8,7 @@
 
 #include "common/base/memory.h"
 #include "common/io/file.h"
+#include "common/io/kv/kv.h"
 #include "tests/support/test_folder.h"
 
 static char folder[FILE_PATH_SIZE_MAX];
@@ -69,6 +71,28 @@ Test(file, paths_that_are_too_long_are_refused)
     cr_assert_eq(file_open(longest, &file, &error), STATUS_LIMIT);
     cr_assert_eq(file_write_atomic(longest, "", 0, &error), STATUS_LIMIT);
     cr_assert_eq(file_make_folders(longest, &error), STATUS_LIMIT);
+}
+
+/* Whether it is opened, listed, or LMDB that is to open it. */
+Test(file, what_posix_says_is_the_same_status_wherever_it_is_met)
+{
+    char long_name[NAME_MAX + 2];
+    struct kv *kv = NULL;
+    struct arena arena;
+    char **names = NULL;
+    size_t count = 0;
+    memset(long_name, 'x', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    arena_init(&arena, 32, SIZE_MAX);
+    cr_assert_eq(file_path_join(path, folder, long_name, NULL), STATUS_OK);
+    cr_assert_eq(file_open(path, &file, &error), STATUS_LIMIT);
+    cr_assert_eq(file_list_folder(path, &arena, &names, &count, &error), STATUS_LIMIT);
+    arena_deinit(&arena);
+    cr_assert_eq(file_path_join(path, folder, "nowhere", NULL), STATUS_OK);
+    cr_assert_eq(file_open(path, &file, &error), STATUS_NOT_FOUND);
+    const struct kv_options options = {.map_size_bytes = 1 << 20};
+    cr_assert_eq(kv_open(path, &options, &kv, &error), STATUS_NOT_FOUND);
+    cr_assert_not_null(strstr(error.text, "nowhere/lock.mdb: No such file"), "%s", error.text);
 }
 
 Test(file, preallocated_space_is_zero_and_really_there)

@@ -36,6 +36,14 @@ Test(catalog, create_refuses_what_is_wrong)
     driver_assert_refused(&driver, request, STATUS_INVALID_ARGUMENT, "bad name!");
     request = driver_create(&driver, "t", empty, 1);
     driver_assert_refused(&driver, request, STATUS_INVALID_ARGUMENT, "split 0");
+    const char *many[LIMIT_SPLITS_PER_CREATE + 1];
+    for (size_t i = 0; i < LIMIT_SPLITS_PER_CREATE + 1; i++) {
+        many[i] = "m";
+    }
+    request = driver_create(&driver, "t", many, LIMIT_SPLITS_PER_CREATE + 1);
+    driver_assert_refused(
+        &driver, request, STATUS_INVALID_ARGUMENT,
+        "at most 1000 are made with a table, others when it is there (ebt split)");
     make_table("t", NULL, 0);
     request = driver_create(&driver, "t", NULL, 0);
     driver_assert_refused(&driver, request, STATUS_ALREADY_EXISTS, "'t' already exists");

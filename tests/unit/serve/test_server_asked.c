@@ -1,6 +1,7 @@
 /*
  * The tablet server as its clients and its master see it: all of it but the daemon's main().
  */
+#include "tabletserver/storage/store/store_held.h"
 #include "tests/support/server_steps.h"
 
 /* What clients ask when no master answers. */
@@ -143,6 +144,27 @@ static char *status_of(struct client *client, const char *request)
     return text;
 }
 
+/* As `ebt --escaped` takes it. */
+Test(server_asked, the_row_that_holds_up_a_flush_is_told_whole)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    struct store *store = store_loop_store(fixture.server->loops[0]);
+    struct store_tablet *tablet = store_tablet_at(store, 0);
+    char row[300];
+    char wanted[400];
+    memset(row, 'k', sizeof row);
+    memcpy(row, "a\0b\\\xff", 5);
+    store_held_note(tablet, bytes_of(row, sizeof row));
+    char *brief = status_of(client, "\x91\xc3");
+    (void)snprintf(wanted, sizeof wanted, "\"row\":\"a\\\\x00b\\\\x5c\\\\xff%.*s\"}]",
+                   (int)sizeof row - 5, row + 5);
+    cr_assert_not_null(strstr(brief, wanted), "%s", brief);
+    free(brief);
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
 Test(server_asked, the_status_is_told_with_tablets_or_without)
 {
     start_with_one_tablet();
@@ -153,6 +175,7 @@ Test(server_asked, the_status_is_told_with_tablets_or_without)
     cr_assert_not_null(strstr(all, "\"tablets_held\":0"), "%s", all);
     cr_assert_null(strstr(brief, "\"tablets\":["), "%s", brief);
     cr_assert_not_null(strstr(brief, "\"tablets_held\":0"), "%s", brief);
+    cr_assert_not_null(strstr(brief, "\"held\":[]"), "%s", brief);
     cr_assert_str_eq(brief + strlen(brief) - 2, "]}");
     free(all);
     free(brief);

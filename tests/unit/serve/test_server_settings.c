@@ -49,6 +49,17 @@ Test(server_settings, a_memtable_is_a_sixth_of_all_by_default_and_no_more_than_1
     cr_assert_eq(memtable_limit_of("memory_limit=6 MiB", NULL), MIB);
 }
 
+/* 1 024 connections, 256 of HTTP, 64 besides, and of a store 24 segments, two more and four. */
+Test(server_settings, how_many_files_may_be_open_follows_from_what_is_set)
+{
+    cr_assert_str_eq(settle(NULL, NULL), "");
+    cr_assert_eq(server_settings_files(&settings), 1024 + 256 + 64 + 30);
+    cr_assert_str_eq(settle("connections_max=100", "stores=[\"/a\",\"/b\"]"), "");
+    cr_assert_eq(server_settings_files(&settings), 100 + 256 + 64 + 2 * 30);
+    cr_assert_str_eq(settle("log_limit=1 GiB", "log_segment=1 MiB"), "");
+    cr_assert_eq(server_settings_files(&settings), 1024 + 256 + 64 + 2048 + 6);
+}
+
 static bool budgets_are(const char *first, const char *second, uint64_t requests, uint64_t answers)
 {
     cr_assert_str_eq(settle(first, second), "");

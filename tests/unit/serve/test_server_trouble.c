@@ -317,6 +317,64 @@ Test(server, a_failing_sync_ends_the_process_and_acknowledges_nothing, .timeout 
 
 #endif
 
+/* --- descriptors that are lacking --------------------------------------------------------------- */
+
+/* Until the log needs another segment and has none. */
+static struct operation_result write_until_refused(struct client *client, uint64_t *sequence)
+{
+    static char value[100000];
+    struct operation_result result = {.status = STATUS_OK};
+    memset(value, 'v', sizeof value - 1);
+    for (int i = 0; i < 100 && result.status == STATUS_OK; i++) {
+        struct operation put = client_put(client, "r", "c", value, ++*sequence);
+        result = client_run(client, &put);
+    }
+    return result;
+}
+
+static void expect_health(unsigned status, const char *text)
+{
+    struct http_response response = {.status = 200};
+    status_report_on_health(fixture.server, "/health", &response);
+    buffer_append_u8(&response.body, '\0');
+    cr_assert_eq(response.status, status, "%s", (const char *)response.body.data);
+    cr_assert_not_null(strstr((const char *)response.body.data, text), "%s",
+                       (const char *)response.body.data);
+    buffer_deinit(&response.body);
+}
+
+static bool lacks_descriptors(void)
+{
+    struct store_statistics statistics;
+    store_loop_statistics(fixture.server->loops[0], &statistics);
+    return statistics.lacks_descriptors;
+}
+
+/* Nobody is sent to look for room on a disk that has it. */
+Test(server, writes_that_wait_for_descriptors_are_told_so)
+{
+    char text[512];
+    uint64_t sequence = 0;
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    file_fault_arm(&(struct file_fault){
+        .operation = FILE_OPERATION_ALLOCATE, .error_number = EMFILE, .for_ever = true});
+    struct operation_result result = write_until_refused(client, &sequence);
+    cr_assert_eq(result.status, STATUS_UNAVAILABLE, "%u", result.status);
+    (void)snprintf(text, sizeof text, "%.*s", (int)result.text.size_bytes,
+                   (const char *)result.text.data);
+    cr_assert_not_null(strstr(text, "LimitNOFILE"), "%s", text);
+    WAIT_FOR(lacks_descriptors());
+    expect_health(503, "LimitNOFILE");
+    struct operation put = client_put(client, "r", "c", "v", ++sequence);
+    file_fault_disarm();
+    WAIT_FOR(client_run(client, &put).status == STATUS_OK);
+    WAIT_FOR(!lacks_descriptors());
+    expect_health(200, "ok");
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
 /* The others serve; and everybody is told. */
 Test(server, a_store_that_cannot_be_opened_is_told_of)
 {

@@ -152,7 +152,7 @@ static enum status fill_disk(uint64_t *count, uint64_t *ret_position)
 {
     for (;;) {
         while (segment_of(statistics().next_position) == statistics().segment_count &&
-               !statistics().no_space) {
+               statistics().lacking == STATUS_OK) {
             usleep(1000);
         }
         enum status status = try_append(*count, 1000, ret_position);
@@ -191,6 +191,31 @@ Test(log, a_full_disk_refuses_uses_what_is_there_and_recovers_by_itself)
     cr_assert_eq(owner.failures, 0);
     must_open();
     cr_assert_eq(owner.replayed, i);
+}
+
+/* They come back, and with them the log: nobody is told that the disk is full, or to delete anything. */
+Test(log, without_descriptors_writes_are_pushed_back_and_it_says_what_is_lacking)
+{
+    uint64_t position = 0;
+    uint64_t i = 0;
+    must_open();
+    put(i++, 1000);
+    wait_ready();
+    file_fault_arm(&(struct file_fault){
+        .operation = FILE_OPERATION_ALLOCATE, .error_number = EMFILE, .for_ever = true});
+    enum status status = fill_disk(&i, &position);
+    cr_assert_eq(status, STATUS_RESOURCE_EXHAUSTED);
+    cr_assert_eq(statistics().lacking, STATUS_LIMIT);
+    file_fault_disarm();
+    while (status == STATUS_RESOURCE_EXHAUSTED) {
+        usleep(50000);
+        status = try_append(i, 1000, &position);
+    }
+    cr_assert_eq(status, STATUS_OK);
+    log_commit(store_log);
+    wait_synced(position);
+    cr_assert_eq(statistics().lacking, STATUS_OK);
+    cr_assert_eq(owner.failures, 0);
 }
 
 Test(log, releasing_makes_room_on_a_full_disk_without_new_space)

@@ -1,4 +1,5 @@
 /* Damage in the base of one tablet: what it may hold up, and what rids the store of it. */
+#include "tabletserver/storage/store/store_forsake.h"
 #include "tests/support/store_damage.h"
 
 #define WIDE_CELLS 100 /* of a chunk each: a delete of them all is stored, and swept later */
@@ -421,6 +422,103 @@ Test(store_damage, a_range_dropped_from_a_half_frees_the_flush_of_the_whole)
     FIXTURE_EXPECT(store_tablet_find(fixture.store, 3), "z/1:c@5=v\n");
 }
 
+static uint32_t told_of[4];
+
+static void note_told(void *context, struct store_tablet *tablet)
+{
+    (void)context;
+    told_of[store_tablet_describe(tablet)->tablet]++;
+}
+
+/* The tablet itself is nobody's any more, and who hosts the parts would have gone on with them for ever. */
+Test(store_damage, parts_that_have_other_copies_are_damaged_with_what_they_came_of)
+{
+    memset(told_of, 0, sizeof told_of);
+    fixture.store->callbacks.on_damaged = note_told;
+    hold_up_and_split(fixture_create(&fixture, 1, "", ""));
+    FIXTURE_PUMP_UNTIL(&fixture, is_stuck(2) && is_stuck(3));
+    for (int i = 0; i < 60; i++) { /* thrice what a flush that has failed waits */
+        usleep(10000);
+        store_poll(fixture.store);
+    }
+    cr_assert_eq(told_of[2] + told_of[3], 0, "without another copy nothing is to be done");
+    store_tablet_find(fixture.store, 2)->shared = true;
+    store_tablet_find(fixture.store, 3)->shared = true;
+    FIXTURE_PUMP_UNTIL(&fixture, told_of[2] > 0 && told_of[3] > 0);
+}
+
+static void drop(uint64_t tablet)
+{
+    store_tablet_drop(fixture.store, store_tablet_find(fixture.store, tablet));
+}
+
+/* The work thread may have chosen it to be flushed just before. */
+Test(store_damage, what_is_dropped_itself_is_ended_by_its_drop)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    hold_up(tablet);
+    store_tablet_ref(tablet);
+    drop(1);
+    cr_assert_not(store_is_forsaken(tablet));
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count == 1);
+    store_tablet_unref(tablet);
+    cr_assert_eq(numbers_now().tablets_held, 0);
+}
+
+/* Their table was deleted: there is nothing left to be deleted of them, and what they came of waited for ever. */
+Test(store_damage, what_came_of_a_tablet_is_dropped_though_damage_holds_its_flush)
+{
+    hold_up_and_split(fixture_create(&fixture, 1, "", ""));
+    FIXTURE_PUMP_UNTIL(&fixture, is_stuck(2) && is_stuck(3));
+    drop(2);
+    for (int i = 0; i < 60; i++) { /* thrice what a flush that has failed waits */
+        usleep(10000);
+        store_poll(fixture.store);
+        cr_assert_eq(fixture.dropped_count, 0,
+                     "the other one is still there, and waits for its rows");
+    }
+    drop(3);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count == 2 && is_all_flushed());
+    cr_assert_eq(numbers_now().tablets_held, 0);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.store->erasures == NULL);
+    store_check(fixture.store);
+    struct store_tablet *other = fixture_create(&fixture, 9, "", "");
+    fill(other, 'y', 40);
+    fixture_flush(&fixture);
+    fill(other, 'x', 40);
+    fixture_flush(&fixture);
+    FIXTURE_PUMP_UNTIL(&fixture, numbers_now().log_bytes < (uint64_t)40 * WIDE_CELLS * CELL_BYTES);
+    reopen(fixture.settings.memory_limit_bytes, fixture.settings.memtable_limit_bytes);
+    cr_assert_eq(store_tablet_count(fixture.store), 1);
+    store_check(fixture.store);
+}
+
+/* And so do those that came of one of them. */
+Test(store_damage, what_came_of_a_half_is_dropped_though_damage_holds_the_flush_of_the_whole)
+{
+    const struct record_split split = {
+        .key = bytes_of_text("t"), .left_tablet = 4, .right_tablet = 5};
+    uint64_t sequence = 0;
+    hold_up_and_split(fixture_create(&fixture, 1, "", ""));
+    FIXTURE_PUMP_UNTIL(&fixture, is_stuck(2) && is_stuck(3));
+    struct store_tablet *half = store_tablet_find(fixture.store, 3);
+    put(half, "n");
+    atomic_store(&half->flush_stuck, false); /* as it was until the damage was met */
+    cr_assert_eq(store_append_split(half, &split, store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.split_count == 2);
+    put(store_tablet_find(fixture.store, 4), "o");
+    drop(4);
+    drop(2);
+    drop(5);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count == 3 && is_all_flushed());
+    cr_assert_eq(numbers_now().tablets_held, 0);
+    store_check(fixture.store);
+    reopen(fixture.settings.memory_limit_bytes, fixture.settings.memtable_limit_bytes);
+    cr_assert_eq(store_tablet_count(fixture.store), 0);
+}
+
 /* Begun before the split, or before the delete. */
 static void nothing_goes_while(struct store_read *read, struct store_tablet *left)
 {
@@ -499,6 +597,58 @@ Test(store_damage, what_it_holds_up_is_counted_until_the_row_is_deleted)
     fill(good, 'x', 40);
     fixture_flush(&fixture);
     FIXTURE_PUMP_UNTIL(&fixture, numbers_now().log_bytes < log_bytes + written);
+}
+
+struct held {
+    uint32_t count;
+    uint64_t table;
+    uint64_t tablet;
+    char row[LONG_BYTES + 1];
+};
+
+static void note_held(void *context, uint64_t table, uint64_t tablet, struct bytes row)
+{
+    struct held *held = context;
+    held->count++;
+    held->table = table;
+    held->tablet = tablet;
+    cr_assert_leq(row.size_bytes, LONG_BYTES);
+    memcpy(held->row, row.data, row.size_bytes);
+    held->row[row.size_bytes] = '\0';
+}
+
+static struct held held_now(void)
+{
+    struct held held = {.count = 0};
+    store_visit_held(fixture.store, note_held, &held);
+    return held;
+}
+
+/* No text has room for it, and who is to delete the row needs it. */
+Test(store_damage, the_whole_key_of_what_holds_it_up_is_told)
+{
+    static char row[201];
+    struct store_tablet *tablet = fixture_create(&fixture, 7, "", "");
+    memset(row, 'k', sizeof row - 1);
+    put(tablet, "b");
+    put(tablet, row);
+    fixture_flush(&fixture);
+    cr_assert_eq(held_now().count, 0);
+    damage_record(fixture.store, 1);
+    put(tablet, "b");
+    put(tablet, row);
+    put(tablet, "z");
+    store_flush_all(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, held_now().count == 1);
+    struct held held = held_now();
+    cr_assert_str_eq(held.row, row);
+    cr_assert_eq(held.table, 1);
+    cr_assert_eq(held.tablet, 7);
+    FIXTURE_PUMP_UNTIL(&fixture, strstr(numbers_now().trouble, "stores[].held") != NULL);
+    cr_assert_not_null(strstr(numbers_now().trouble, "row kkkk"), "%s", numbers_now().trouble);
+    delete_row(tablet, row);
+    FIXTURE_PUMP_UNTIL(&fixture, is_all_flushed());
+    cr_assert_eq(held_now().count, 0);
 }
 
 /* Memory is short while the log is replayed: then what can be flushed is, and the rest waits as it did before. */
