@@ -12,6 +12,9 @@
 static const struct edubba_drain_progress *answers;
 static size_t answer_count;
 static size_t answered;
+static size_t ordered;
+static bool undone; /* by somebody else, once it was ordered */
+static const char *failure = "";
 
 enum edubba_code edubba_drain_server(struct edubba_client *client,
                                      uint64_t server,
@@ -22,6 +25,7 @@ enum edubba_code edubba_drain_server(struct edubba_client *client,
     (void)client, (void)server, (void)draining, (void)error;
     *progress = answers[answered];
     answered += answered + 1 < answer_count;
+    ordered++;
     return EDUBBA_OK;
 }
 
@@ -32,7 +36,8 @@ enum edubba_code edubba_list_servers(struct edubba_client *client,
 {
     (void)client, (void)error;
     *servers = malloc(sizeof **servers);
-    **servers = (struct edubba_server){.number = 7, .address = "tcp://a:1", .alive = true};
+    **servers = (struct edubba_server){
+        .number = 7, .address = "tcp://a:1", .alive = true, .draining = ordered > 0 && !undone};
     *count = 1;
     return EDUBBA_OK;
 }
@@ -68,7 +73,10 @@ int session_row(const struct session *session, struct edubba_bytes *ret_row)
 
 int session_fail(const struct session *session, const struct edubba_error *error)
 {
-    (void)session, (void)error;
+    static char text[sizeof error->text];
+    (void)session;
+    (void)snprintf(text, sizeof text, "%s", error->text);
+    failure = text;
     return EXIT_CODE_FAILED;
 }
 
@@ -84,7 +92,7 @@ int session_done(const struct session *session)
     return EXIT_CODE_OK;
 }
 
-static const char *drain(const struct edubba_drain_progress *progress, size_t count)
+static const char *drain(const struct edubba_drain_progress *progress, size_t count, int code)
 {
     static char text[4000];
     char *arguments[] = {"7"};
@@ -92,7 +100,7 @@ static const char *drain(const struct edubba_drain_progress *progress, size_t co
         .out = fmemopen(text, sizeof text, "w"), .argument_count = 1, .arguments = arguments};
     answers = progress;
     answer_count = count;
-    cr_assert_eq(run_drain(&session), EXIT_CODE_OK);
+    cr_assert_eq(run_drain(&session), code);
     (void)fclose(session.out);
     return text;
 }
@@ -110,10 +118,21 @@ Test(ebt_drain, what_cannot_go_is_told_when_it_changes)
 {
     static const struct edubba_drain_progress steps[] = {
         {true, 9, 9, 3}, {true, 8, 6, 3}, {true, 5, 5, 3}, {true, 2, 2, 1}, {true, 0, 0, 0}};
-    const char *text = drain(steps, sizeof steps / sizeof *steps);
+    const char *text = drain(steps, sizeof steps / sizeof *steps, EXIT_CODE_OK);
     cr_assert_eq(count_of(text, " replicas are left on server 7"), 4, "%s", text);
     cr_assert_eq(count_of(text, "3 cannot go: there is no other"), 1, "%s", text);
     cr_assert_eq(count_of(text, "1 cannot go: there is no other"), 1, "%s", text);
     cr_assert_eq(count_of(text, "back by: ebt drain 7 --undo."), 2, "%s", text);
     cr_assert_not_null(strstr(text, "server 7 is drained: it may be stopped for good"));
+}
+
+/* Asking how far it is orders it once more: whoever had undone it meanwhile would have done so in vain. */
+Test(ebt_drain, who_waits_does_not_order_again_what_another_has_taken_back)
+{
+    static const struct edubba_drain_progress steps[] = {{true, 9, 9, 9}, {true, 0, 0, 0}};
+    undone = true;
+    (void)drain(steps, sizeof steps / sizeof *steps, EXIT_CODE_FAILED);
+    cr_assert_eq(ordered, 1);
+    cr_assert_not_null(strstr(failure, "the order was taken back (--undo)"), "%s", failure);
+    cr_assert_not_null(strstr(failure, "9 replicas were still there"), "%s", failure);
 }
