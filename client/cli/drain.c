@@ -118,20 +118,58 @@ static int tell_unfinished(const struct session *session,
     return session_fail(session, &error);
 }
 
-/* Ask again until nothing is left, and say what has changed.  A master that changes meanwhile is no
- * reason to give up: the order is durable. */
+/* Has somebody else taken the order back?  Where that is not told now, it is looked at again with the next answer. */
+static bool is_taken_back(const struct session *session, uint64_t server)
+{
+    struct edubba_server *servers = NULL;
+    struct edubba_error error;
+    size_t count = 0;
+    bool taken_back = false;
+
+    if (edubba_list_servers(session->client, &servers, &count, &error) != EDUBBA_OK) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        taken_back |= servers[i].number == server && !servers[i].draining;
+    }
+    edubba_free(servers);
+    return taken_back;
+}
+
+static int tell_taken_back(const struct session *session,
+                           const struct edubba_drain_progress *progress)
+{
+    struct edubba_error error = {.code = EDUBBA_ABORTED};
+    (void)snprintf(
+        error.text, sizeof error.text,
+        "the order was taken back (--undo) while it was waited for; %u replicas were still "
+        "there",
+        progress->replica_count);
+    return session_fail(session, &error);
+}
+
+/*
+ * Ask again until nothing is left, and say what has changed.  A master that changes meanwhile is no reason to give up: the
+ * order is durable.  But asking orders it once more, so before that it is seen whether it still stands: who undoes it
+ * elsewhere is to have his way.
+ */
 static int wait_drained(const struct session *session, uint64_t server)
 {
     const struct timespec pause = {.tv_nsec = ASK_AGAIN_NS};
     struct edubba_drain_progress progress = {0};
     struct edubba_drain_progress shown = {0};
     struct edubba_error error;
+    bool ordered = false;
     double end = now_seconds() + session->timeout_ms / 1000.0;
 
     for (;;) {
+        if (ordered && is_taken_back(session, server)) {
+            return tell_taken_back(session, &progress);
+        }
         enum edubba_code code = edubba_drain_server(session->client, server, true, &progress,
                                                     &error);
         bool again = code == EDUBBA_UNAVAILABLE || code == EDUBBA_DEADLINE_EXCEEDED;
+        ordered |= code == EDUBBA_OK;
         if (code != EDUBBA_OK && (!again || session->timeout_given)) {
             return session_fail(session, &error);
         }

@@ -174,7 +174,7 @@ struct edubba_event {
     int64_t ended_us; /* 0 = it is under way */
     const char *kind; /* "split", "merge", "lead" (another replica leads), "move", "refuse" */
     /* "hot", "far_over", "ahead", "size", "cold", "imbalance"; of a refusal "popular_key",
-     * "monotonic", "too_few", "cooling_down", "too_wide", "alone"; or another one of a newer
+     * "monotonic", "too_few", "cooling_down", "too_wide", "alone", "limit"; or another one of a newer
      * master. */
     const char *reason;
     /* "under_way", "done", "given_up", "unknown" (its master is gone); of a refusal "refused" */

@@ -64,7 +64,8 @@ struct edubba_drain_progress {
 /*
  * Move everything away from a server, and bring nothing new there, until it is told otherwise
  * (draining false).  Returns when that is durable, not when it is done: asking again tells how far
- * it is.
+ * it is, and orders it again.  So who waits looks first whether it still stands (edubba_list_servers(): draining),
+ * or undoes what another has undone.
  * Errors: EDUBBA_NOT_FOUND (no such server), EDUBBA_UNAVAILABLE, EDUBBA_DEADLINE_EXCEEDED.
  */
 enum edubba_code edubba_drain_server(struct edubba_client *client,

@@ -10,7 +10,7 @@
 #include "client/load/core/report.h"
 #include "client/load/help.h"
 #include "client/load/hint.h"
-#include "client/load/lab/core/experiment.h"
+#include "client/load/lab/core/experiments/experiment.h"
 #include "client/load/lab/lab.h"
 #include "client/load/phase.h"
 #include "client/load/signals.h"

@@ -107,7 +107,7 @@ struct replica_configuration replica_configuration_remove(
 struct replica_configuration replica_configuration_lead(
     const struct replica_configuration *configuration, uint64_t store, bool without_old_leader);
 
-/* Both together; b NULL = a alone.  Requires: they are the same but for one change. */
+/* Both together; b NULL = a alone.  Requires: they are the same but for one change.  For tests. */
 struct replica_union replica_union_of(const struct replica_configuration *a,
                                       const struct replica_configuration *b);
 

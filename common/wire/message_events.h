@@ -39,7 +39,7 @@ struct event {
     int64_t ended_us; /* 0 = under way */
     struct bytes kind; /* split, merge, lead, move, refuse */
     /* hot, far_over, ahead, size, cold, imbalance; of a refusal popular_key, monotonic, too_few,
-     * cooling_down, too_wide, alone. */
+     * cooling_down, too_wide, alone, limit. */
     struct bytes reason;
     struct bytes outcome; /* under_way, done, given_up, unknown; of a refusal: refused */
     struct bytes text;    /* a sentence, with its numbers */

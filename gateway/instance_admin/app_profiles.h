@@ -3,7 +3,7 @@
  *
  * There is one cluster below whatever profiles say, so where they route to changes nothing; they are
  * checked as Bigtable does, because programs that manage them rely on it.  Whether they allow
- * transactional writes is kept to: methods/profiles.h.
+ * transactional writes is kept to: methods/call/profiles.h.
  *
  * WARNINGS end a call with EDUBBA_FAILED_PRECONDITION unless it says ignore_warnings:
  *   - a change between routing to one cluster and to any;

@@ -1,14 +1,14 @@
 #include "gateway/methods/data_methods.h"
 
 #include "data.pb-c.h"
-#include "gateway/methods/check_and_mutate_row.h"
 #include "gateway/methods/instance_calls.h"
-#include "gateway/methods/mutate_row.h"
-#include "gateway/methods/mutate_rows.h"
-#include "gateway/methods/read_modify_write_row.h"
-#include "gateway/methods/read_rows.h"
-#include "gateway/methods/sample_row_keys.h"
+#include "gateway/methods/read/read_rows.h"
+#include "gateway/methods/read/sample_row_keys.h"
 #include "gateway/methods/unserved.h"
+#include "gateway/methods/write/check_and_mutate_row.h"
+#include "gateway/methods/write/mutate_row.h"
+#include "gateway/methods/write/mutate_rows.h"
+#include "gateway/methods/write/read_modify_write_row.h"
 
 #define PATH(method)     "/google.bigtable.v2.Bigtable/" method
 #define REQUEST(message) &google__bigtable__v2__##message##_request__descriptor

@@ -13,10 +13,10 @@
 
 #include "client/include/edubba.h"
 #include "gateway/core/resource_name.h"
-#include "gateway/methods/profiles.h"
-#include "gateway/methods/questions.h"
-#include "gateway/methods/tables.h"
-#include "gateway/methods/waiters.h"
+#include "gateway/methods/call/profiles.h"
+#include "gateway/methods/call/questions.h"
+#include "gateway/methods/call/tables.h"
+#include "gateway/methods/call/waiters.h"
 
 /* edubba_submit() waits, on a thread of the RPC server, while the client has as much in flight as
  * its options allow.  What calls hold is bounded by the RPC server, so the client's own bounds are

@@ -46,7 +46,7 @@ enum message_fault {
     MESSAGE_IS_DEEP,    /* a message in here lies deeper than so many */
 };
 
-/* The first that is found. */
+/* The first that is found.  message_decode() looks so before it decodes; by itself for tests. */
 enum message_fault message_look(const ProtobufCMessageDescriptor *descriptor,
                                 struct bytes in,
                                 uint32_t depth_max);

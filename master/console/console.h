@@ -23,8 +23,8 @@
 #include "common/io/transport/transport.h"
 #include "master/console/console_file.h"
 #include "master/console/question.h"
-#include "master/core/event_log.h"
-#include "master/core/located_load.h"
+#include "master/core/load/event_log.h"
+#include "master/core/load/located_load.h"
 
 struct console;
 

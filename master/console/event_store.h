@@ -12,7 +12,7 @@
 #define MASTER_CONSOLE_EVENT_STORE_H
 
 #include "master/console/console_file.h"
-#include "master/core/event_log.h"
+#include "master/core/load/event_log.h"
 
 struct event_store;
 

@@ -2,7 +2,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/buffer.h"
-#include "master/core/record.h"
+#include "master/core/record/record.h"
 
 /* What a first look at the records finds. */
 struct findings {

@@ -5,7 +5,7 @@
  *   memory    for the simulator and tests; commits can be made to fail
  *   etcd      any number of masters, of which one leads: every commit is fenced by its leadership
  *
- * It holds records (master/core/record.h) and knows only the identity among them: a new coordinator
+ * It holds records (master/core/record/record.h) and knows only the identity among them: a new coordinator
  * gives itself the cluster's number and a random generation; an old one is refused if it belongs to
  * another cluster or was written by a newer version.
  *

@@ -6,7 +6,7 @@
  *                                        transaction compares it, so who lost it changes nothing
  *   <prefix>/<CLUSTER>/mark              how far commits have come (etcd_parcel.h)
  *   <prefix>/<CLUSTER>/stage/<8 digits>  pieces of a commit that one transaction cannot hold
- *   <prefix>/<CLUSTER>/record/<key>      the catalog's records (master/core/record.h), key as it is
+ *   <prefix>/<CLUSTER>/record/<key>      the catalog's records (master/core/record/record.h), key as it is
  */
 #ifndef MASTER_COORDINATOR_ETCD_KEYS_H
 #define MASTER_COORDINATOR_ETCD_KEYS_H
@@ -15,7 +15,7 @@
 
 #include "common/base/error.h"
 #include "master/coordinator/etcd_codec.h"
-#include "master/core/record.h"
+#include "master/core/record/record.h"
 
 #define ETCD_PREFIX_BYTES_MAX 200
 #define ETCD_KEY_BYTES_MAX    256

@@ -5,7 +5,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/endian.h"
-#include "master/core/record.h"
+#include "master/core/record/record.h"
 
 #define MARK_NUMBERS 6
 #define VARINT_BYTES 10

@@ -7,8 +7,8 @@
 #include "common/base/memory.h"
 #include "common/wire/writer.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
-#include "master/core/transaction.h"
+#include "master/core/state/catalog_state.h"
+#include "master/core/state/transaction.h"
 
 /* --- requests --------------------------------------------------------------------------------- */
 

@@ -59,9 +59,9 @@
 #include "common/base/buffer.h"
 #include "common/base/error.h"
 #include "common/wire/message.h"
-#include "master/core/event_log.h"
-#include "master/core/located_load.h"
-#include "master/core/record.h"
+#include "master/core/load/event_log.h"
+#include "master/core/load/located_load.h"
+#include "master/core/record/record.h"
 #include "master/placement/balance_state.h"
 
 #define CATALOG_NEVER INT64_MAX /* as a deadline */

@@ -1,8 +1,8 @@
 #include "common/base/assert.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
 #include "master/core/schema_change.h"
-#include "master/core/transaction.h"
+#include "master/core/state/catalog_state.h"
+#include "master/core/state/transaction.h"
 
 /*
  * The requests that change the catalog.  Each is checked completely, then staged; what goes wrong

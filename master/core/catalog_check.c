@@ -1,6 +1,6 @@
 #include "common/base/assert.h"
-#include "master/core/catalog_state.h"
-#include "master/core/transaction.h"
+#include "master/core/state/catalog_state.h"
+#include "master/core/state/transaction.h"
 
 /* The invariants at the head of catalog.h, by number; and that every count and index agrees. */
 

@@ -6,7 +6,7 @@
 
 #include "common/base/memory.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
+#include "master/core/state/catalog_state.h"
 
 /* --- what servers hold -------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 #include "common/base/assert.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
+#include "master/core/state/catalog_state.h"
 
 /*
  * Answers to syncs: what changed in the catalog since the version that the server knows, in order

@@ -1,7 +1,7 @@
 #include "common/base/assert.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
-#include "master/core/transaction.h"
+#include "master/core/state/catalog_state.h"
+#include "master/core/state/transaction.h"
 
 /*
  * Documents: what the master keeps for others.  Nothing here depends on what they hold, and no

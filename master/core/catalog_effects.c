@@ -5,8 +5,8 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
-#include "master/core/transaction.h"
+#include "master/core/state/catalog_state.h"
+#include "master/core/state/transaction.h"
 
 /* Notes beyond them are dropped: the log may miss a line, an answer never goes missing. */
 #define NOTES_MAX  64

@@ -1,7 +1,7 @@
 #include <stdio.h>
 
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
+#include "master/core/state/catalog_state.h"
 
 /*
  * Is this catalog the one that tablet servers were told of before?

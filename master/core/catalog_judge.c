@@ -1,6 +1,6 @@
 #include "common/base/assert.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
+#include "master/core/state/catalog_state.h"
 
 /*
  * Is a proposal right by the rules (docs/replication.md, rule 12 and section 10)?  It is about the

@@ -2,8 +2,8 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
-#include "master/core/transaction.h"
+#include "master/core/state/catalog_state.h"
+#include "master/core/state/transaction.h"
 
 #define SCRATCH_BLOCK_BYTES 65536
 #define SCRATCH_LIMIT_BYTES (UINT64_C(512) << 20)

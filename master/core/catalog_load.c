@@ -2,7 +2,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "master/core/catalog_state.h"
+#include "master/core/state/catalog_state.h"
 
 /* While loading, tablets wait in catalog->dirty until servers and tables are known. */
 

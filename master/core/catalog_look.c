@@ -4,7 +4,7 @@
 #include "common/base/assert.h"
 #include "common/base/json_text.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
+#include "master/core/state/catalog_state.h"
 
 /* What a person or a monitor sees of the catalog. */
 

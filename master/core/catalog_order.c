@@ -1,7 +1,7 @@
 #include "common/base/assert.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
-#include "master/core/transaction.h"
+#include "master/core/state/catalog_state.h"
+#include "master/core/state/transaction.h"
 
 /*
  * What people order that takes time: a server to be drained, two tablets to be merged; and that they take it

@@ -6,7 +6,7 @@
 #ifndef MASTER_CORE_CATALOG_PARTS_H
 #define MASTER_CORE_CATALOG_PARTS_H
 
-#include "master/core/catalog_state.h"
+#include "master/core/state/catalog_state.h"
 
 /* --- effects (catalog_effects.c) -------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* Where tablets go: stores for new ones, and another for one that has never served where it should. */
 #include "common/base/assert.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
-#include "master/core/transaction.h"
+#include "master/core/state/catalog_state.h"
+#include "master/core/state/transaction.h"
 
 /* Can a copy be put there now? */
 static bool is_usable(const struct server *server, const struct store *store)

@@ -3,8 +3,8 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
-#include "master/core/transaction.h"
+#include "master/core/state/catalog_state.h"
+#include "master/core/state/transaction.h"
 
 #define PLAN_RETRY_NS INT64_C(1000000000)
 #define PLAN_LOOK_NS  INT64_C(250000000) /* how often placements that take long are looked at */

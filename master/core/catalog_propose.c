@@ -2,8 +2,8 @@
 
 #include "common/base/assert.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
-#include "master/core/transaction.h"
+#include "master/core/state/catalog_state.h"
+#include "master/core/state/transaction.h"
 
 /*
  * Proposals: compare-and-swap on a tablet's configuration (docs/replication.md, rule 12 and

@@ -1,6 +1,6 @@
 #include "common/base/assert.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
+#include "master/core/state/catalog_state.h"
 
 #define LOCATE_COUNT_DEFAULT 100
 #define LOCATE_COUNT_MAX     10000

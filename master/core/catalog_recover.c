@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
-#include "master/core/transaction.h"
+#include "master/core/state/catalog_state.h"
+#include "master/core/state/transaction.h"
 
 /*
  * Tablets whose members are all lost, or damaged (docs/replication.md, rule 18 and section 9): what copies

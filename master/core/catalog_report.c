@@ -1,6 +1,6 @@
 #include "common/base/assert.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
+#include "master/core/state/catalog_state.h"
 
 #define UNWELL_NS        INT64_C(1000000000)
 #define UNKNOWN_NOTES_NS INT64_C(60000000000) /* between two reports of which it is noted */

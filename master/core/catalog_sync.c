@@ -1,7 +1,7 @@
 #include "common/base/assert.h"
 #include "common/base/limits.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
+#include "master/core/state/catalog_state.h"
 
 #define ADDRESS_BYTES_MAX 512
 #define FOLDER_BYTES_MAX  4096

@@ -1,7 +1,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "master/core/catalog_parts.h"
-#include "master/core/catalog_state.h"
+#include "master/core/state/catalog_state.h"
 
 /*
  * Requests whose change is durable, but who are promised more: that the tablets serve, that every

@@ -12,7 +12,7 @@
 #ifndef MASTER_HEAT_HEAT_LAYERS_H
 #define MASTER_HEAT_HEAT_LAYERS_H
 
-#include "master/core/list.h"
+#include "master/core/state/list.h"
 #include "master/heat/heat_column.h"
 
 #define HEAT_LAYERS 4

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "master/core/load_history.h"
+#include "master/core/load/load_history.h"
 
 #define SERVERS_MAX 4096
 #define NS_A_SECOND 1e9

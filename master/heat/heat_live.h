@@ -9,9 +9,9 @@
 #ifndef MASTER_HEAT_HEAT_LIVE_H
 #define MASTER_HEAT_HEAT_LIVE_H
 
-#include "master/core/list.h"
-#include "master/core/located_load.h"
-#include "master/core/number_map.h"
+#include "master/core/load/located_load.h"
+#include "master/core/state/list.h"
+#include "master/core/state/number_map.h"
 
 #define HEAT_LIVE_SECONDS     3.0
 #define HEAT_LIVE_GONE_US     INT64_C(10000000)

@@ -18,8 +18,8 @@
 #ifndef MASTER_HEAT_HEAT_MAP_H
 #define MASTER_HEAT_HEAT_MAP_H
 
-#include "master/core/located_load.h"
-#include "master/core/number_map.h"
+#include "master/core/load/located_load.h"
+#include "master/core/state/number_map.h"
 #include "master/heat/heat_layers.h"
 
 #define HEAT_TABLES_MAX   4096

@@ -49,7 +49,7 @@
 #define ADVICE_ROW_BYTES          (1024 * 1024)
 #define ADVICE_QUIET_NS           UINT64_C(2500000000) /* not busy for so long: load has left it */
 
-/* A tablet that was busy, as its server has told: master/core/load_details.h has these. */
+/* A tablet that was busy, as its server has told: master/core/load/load_details.h has these. */
 struct advice_tablet {
     uint64_t tablet;
     struct row_range range;

@@ -79,33 +79,6 @@ static void look_at_servers(struct balance_work *work)
     }
 }
 
-static double square_root(double value)
-{
-    double root = value > 1 ? value : 1;
-    for (int i = 0; i < 64 && value > 0; i++) {
-        root = (root + value / root) / 2;
-    }
-    return value > 0 ? root : 0;
-}
-
-static void measure(const struct balance_work *work, struct balance_decisions *decisions)
-{
-    double squares = 0;
-    double mean = work_mean(work);
-    size_t count = 0;
-
-    decisions->mean = mean;
-    for (uint32_t i = 0; i < work->snapshot->server_count; i++) {
-        double use = work_use(work, i);
-        if (work_server(work, i)->usable && work_server(work, i)->capacity_ns > 0) {
-            decisions->busiest = use > decisions->busiest ? use : decisions->busiest;
-            squares += (use - mean) * (use - mean);
-            count++;
-        }
-    }
-    decisions->scatter = mean > 0 && count > 0 ? square_root(squares / (double)count) / mean : 0;
-}
-
 /* --- the round ----------------------------------------------------------------------------------- */
 
 enum status balance_round(const struct balance_settings *settings,
@@ -135,7 +108,6 @@ enum status balance_round(const struct balance_settings *settings,
     memset(work.decided, 0, (snapshot->tablet_count + 1) * sizeof *work.decided);
     look_at_tablets(&work);
     look_at_servers(&work);
-    measure(&work, ret_decisions);
     work_split(&work);
     if (!work_move(&work)) {
         ret_decisions->count = 0;

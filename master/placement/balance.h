@@ -124,9 +124,6 @@ struct balance_decision {
 struct balance_decisions {
     struct balance_decision *items;
     size_t count;
-    double mean;    /* use of their time, of the usable servers */
-    double busiest; /* the largest, as things are wanted before this round */
-    double scatter; /* standard deviation through mean */
 };
 
 /* One round.  Errors: STATUS_NO_MEMORY: nothing was decided, what is kept may have been stepped. */

@@ -217,6 +217,12 @@ static void split_by_load(struct balance_work *work, const struct hot *hot)
     }
 }
 
+/* For as many parts as one may be split into at once. */
+static bool has_room(const struct balance_work *work)
+{
+    return work->tablet_count + work->settings->pieces_max <= work->snapshot->tablets_max;
+}
+
 static void consider(struct balance_work *work, const struct hot *hot)
 {
     const struct balance_tablet *state = hot->tablet->state;
@@ -225,6 +231,8 @@ static void consider(struct balance_work *work, const struct hot *hot)
 
     if (work->usable_count < 2 || !hot->tablet->may_move) { /* its parts would stay where it is */
         refuse(work, hot, BALANCE_ALONE, NULL);
+    } else if (!has_room(work)) {
+        refuse(work, hot, BALANCE_LIMIT, NULL);
     } else if (is_monotonic(work, hot)) {
         split_ahead(work, hot);
     } else if (cooling && !hot->far) {
@@ -245,8 +253,7 @@ void work_split(struct balance_work *work)
         }
         const struct hot hot = look_at(work, tablet);
         follow(work, &hot);
-        if (is_ripe(work, &hot) && tablet->settled && tablet->may_split && !tablet->pinned &&
-            work->tablet_count + work->settings->pieces_max <= snapshot->tablets_max) {
+        if (is_ripe(work, &hot) && tablet->settled && tablet->may_split && !tablet->pinned) {
             consider(work, &hot);
         }
     }

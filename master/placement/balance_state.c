@@ -56,6 +56,7 @@ const char *balance_reason_name(enum balance_reason reason)
         [BALANCE_COOLING_DOWN] = "cooling_down",
         [BALANCE_TOO_WIDE] = "too_wide",
         [BALANCE_ALONE] = "alone",
+        [BALANCE_LIMIT] = "limit",
     };
     return (unsigned)reason <= BALANCE_REASON_LAST ? names[reason] : "unknown";
 }

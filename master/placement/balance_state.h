@@ -87,9 +87,10 @@ enum balance_reason {
     BALANCE_COOLING_DOWN, /* REFUSE: it was split a moment ago */
     BALANCE_TOO_WIDE,     /* REFUSE: scans would touch both sides of every cut */
     BALANCE_ALONE,        /* REFUSE: there is no other server to take a part */
+    BALANCE_LIMIT,        /* REFUSE: there are as many tablets as there may be */
 };
 
-#define BALANCE_REASON_LAST BALANCE_ALONE
+#define BALANCE_REASON_LAST BALANCE_LIMIT
 #define BALANCE_REFUSALS    (BALANCE_REASON_LAST - BALANCE_POPULAR_KEY + 1)
 
 const char *balance_reason_name(enum balance_reason reason); /* "popular_key" */

@@ -84,6 +84,10 @@ static void describe_refusal(struct balance_decision *decision, char *rest, size
                        "not split: %.0f %% of the operations would touch both sides",
                        percent(figures->crossing_permille));
         break;
+    case BALANCE_LIMIT:
+        (void)snprintf(rest, rest_bytes,
+                       "not split: there would be more tablets than limits.tablets_max allows");
+        break;
     default:
         (void)snprintf(rest, rest_bytes, "not split: there is no other server to take a part");
         break;

@@ -2,7 +2,7 @@
 
 #include "common/io/entropy.h"
 #include "common/io/logger.h"
-#include "master/core/record.h"
+#include "master/core/record/record.h"
 
 /* More than any catalog gives in its life; and as often as any is lost. */
 #define NUMBERS_AHEAD (UINT64_C(1) << 32)

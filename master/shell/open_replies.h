@@ -9,8 +9,8 @@
 
 #include "common/io/transport/transport.h"
 #include "master/console/question.h"
-#include "master/core/list.h"
-#include "master/core/number_map.h"
+#include "master/core/state/list.h"
+#include "master/core/state/number_map.h"
 
 struct open_reply {
     struct list_link link;

@@ -20,7 +20,7 @@
 
 #include "common/io/transport/transport.h"
 #include "master/console/question.h"
-#include "master/core/event_log.h"
+#include "master/core/load/event_log.h"
 #include "master/shell/committer.h"
 #include "master/shell/elector.h"
 #include "master/shell/settings.h"

@@ -275,7 +275,7 @@ void host_digest_run(struct host_digesting *digesting);
 void host_digest_discard(struct host_digesting *digesting);
 /* The digest is made, and goes to whoever compares.  Frees it.  On the loop. */
 void host_digested(struct host *host, struct host_digesting *digesting);
-/* How far the comparing of the tablet's copies has come.  Requires: it has a replica here. */
+/* How far the comparing of the tablet's copies has come.  Requires: it has a replica here.  For tests. */
 const struct scrub *host_scrub(const struct store_tablet *tablet);
 
 /* The process is about to end: what can be led by another is handed over (rule 14).  How many tablets

@@ -214,7 +214,6 @@ static struct merge_look look_at_both(const struct host_merge *merge,
     if (look.left.standing.barrier == REPLICA_BARRIER_ABSORB &&
         store_tablet_last_absorb(left->tablet, &entry, &absorb)) {
         look.void_told = replica_look(left->replica).standing_void;
-        look.named_sequence = absorb.right_sequence;
         look.named_version = absorb.right_version;
     }
     if (look.right.version < merge->right_version) {

@@ -93,6 +93,7 @@ void lanes_on_request(struct lanes *lanes,
  * among those that the peer has on their way. */
 void lanes_batch_done(struct lanes_batch *batch);
 
+/* For tests. */
 struct lanes_figures lanes_look(const struct lanes *lanes);
 
 #endif /* TABLETSERVER_PEER_LANES_H */

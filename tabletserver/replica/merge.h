@@ -49,8 +49,8 @@ struct merge_look {
     bool aligned;   /* same members, same primary */
     struct merge_half left;
     struct merge_half right;
-    /* Where left stands at its ABSORB: which barrier of the right half that names. */
-    uint64_t named_sequence;
+    /* Where left stands at its ABSORB: of which version of the right half that is.  A barrier of it that was lifted has
+     * raised that version, so which barrier of it need not be known. */
     uint64_t named_version;
 };
 

@@ -118,14 +118,3 @@ struct row_waiter *row_lock_next(struct row_lock_table *table, uint64_t tablet, 
     waiter->next = NULL;
     return waiter;
 }
-
-uint32_t row_lock_count(const struct row_lock_table *table, uint64_t tablet)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < BUCKET_COUNT; i++) {
-        for (const struct row_lock *lock = table->buckets[i]; lock != NULL; lock = lock->next) {
-            count += lock->tablet == tablet;
-        }
-    }
-    return count;
-}

@@ -50,7 +50,4 @@ void row_lock_wait(struct row_lock_table *table,
  */
 struct row_waiter *row_lock_next(struct row_lock_table *table, uint64_t tablet, struct bytes row);
 
-/* Locks held in one tablet: a barrier (split, range delete) waits until there are none. */
-uint32_t row_lock_count(const struct row_lock_table *table, uint64_t tablet);
-
 #endif /* TABLETSERVER_TABLET_ROW_LOCK_H */

@@ -35,6 +35,7 @@ struct fixture {
     double writes[FIXTURE_TABLETS_MAX]; /* the same */
     char starts[FIXTURE_TABLETS_MAX][16];
     size_t tablet_count;
+    size_t tablets_max;    /* 0 = more than a test has */
     uint64_t observations; /* a second */
     int64_t now_s;
     bool slow;
@@ -135,7 +136,7 @@ static inline struct balance_snapshot fixture_snapshot(const struct fixture *fix
                                      fixture->server_count,
                                      fixture->tablets,
                                      fixture->tablet_count,
-                                     1000,
+                                     fixture->tablets_max > 0 ? fixture->tablets_max : 1000,
                                      fixture->now_s * FIXTURE_SECOND_NS};
 }
 

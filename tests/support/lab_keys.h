@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "client/load/lab/core/story.h"
+#include "client/load/lab/core/experiments/story.h"
 
 static const struct lab_world WORLD = {.seed = 1, .history = 2000};
 

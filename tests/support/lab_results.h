@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/load/lab/core/verdict.h"
+#include "client/load/lab/core/report/verdict.h"
 
 /* Operations of the four tablets: spread, or nearly all in the last one. */
 static const uint64_t EVEN[] = {250, 250, 250, 250};

@@ -5,6 +5,7 @@
 #ifndef TESTS_SUPPORT_MADE_UP_SESSION_H
 #define TESTS_SUPPORT_MADE_UP_SESSION_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 
 static struct edubba_server made_up_servers[MADE_UP_SERVERS_MAX];
 static size_t made_up_server_count;
+static char made_up_failure[512]; /* what the command said last of why it failed */
 
 enum edubba_code edubba_list_servers(struct edubba_client *client,
                                      struct edubba_server **servers,
@@ -38,7 +40,8 @@ struct edubba_client *session_client(struct session *session)
 
 int session_fail(const struct session *session, const struct edubba_error *error)
 {
-    (void)session, (void)error;
+    (void)session;
+    (void)snprintf(made_up_failure, sizeof made_up_failure, "%s", error->text);
     return EXIT_CODE_FAILED;
 }
 

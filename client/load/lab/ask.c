@@ -1,5 +1,5 @@
 /* Queries: a row asked for, or a scan that is driven from on_ready. */
-#include "client/load/lab/core/query.h"
+#include "client/load/lab/core/experiments/query.h"
 
 #include "client/load/lab/filter.h"
 #include "client/load/lab/flight.h"

@@ -9,7 +9,7 @@
 #ifndef CLIENT_LOAD_LAB_AUDIT_H
 #define CLIENT_LOAD_LAB_AUDIT_H
 
-#include "client/load/lab/core/result.h"
+#include "client/load/lab/core/report/result.h"
 
 /* given, doubted: LAB_SUMS_MAX each.  Sets sums_* of the result.  Errors: those of scans. */
 enum edubba_code lab_audit(struct edubba_table *table,

@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 
 #include "client/load/core/schedule.h"
-#include "client/load/lab/core/story.h"
+#include "client/load/lab/core/experiments/story.h"
 #include "client/load/run.h"
 
 #define TICK_NS INT64_C(250000)   /* an open loop looks no more often for what is due */

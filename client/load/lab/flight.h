@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 
 #include "client/load/core/tally.h"
-#include "client/load/lab/core/result.h"
+#include "client/load/lab/core/report/result.h"
 
 struct lab_client {
     struct edubba_client *client;

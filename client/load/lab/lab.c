@@ -10,7 +10,7 @@
 #include "client/load/core/excerpt.h"
 #include "client/load/core/report.h"
 #include "client/load/lab/confine.h"
-#include "client/load/lab/core/verdict.h"
+#include "client/load/lab/core/report/verdict.h"
 #include "client/load/lab/outlets.h"
 #include "client/load/lab/pids.h"
 #include "client/load/lab/trial.h"

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "client/load/complaint.h"
-#include "client/load/lab/core/json.h"
-#include "client/load/lab/core/page.h"
-#include "client/load/lab/core/text.h"
+#include "client/load/lab/core/report/json.h"
+#include "client/load/lab/core/report/page.h"
+#include "client/load/lab/core/report/text.h"
 
 #define NO_PAGE "none" /* --html */
 

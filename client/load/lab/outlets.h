@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "client/load/core/options.h"
-#include "client/load/lab/core/result.h"
+#include "client/load/lab/core/report/result.h"
 
 #define LAB_PAGE_BYTES 64
 

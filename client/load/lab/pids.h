@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "client/load/lab/core/result.h"
+#include "client/load/lab/core/report/result.h"
 
 /* Of each server on this machine the process; servers elsewhere, and those that are not found, are left out.
  * Returns how many; ret_hidden: how many more are here, and belong to another user: they may not be looked at. */

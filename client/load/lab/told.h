@@ -9,7 +9,7 @@
 #ifndef CLIENT_LOAD_LAB_TOLD_H
 #define CLIENT_LOAD_LAB_TOLD_H
 
-#include "client/load/lab/core/result.h"
+#include "client/load/lab/core/report/result.h"
 
 /* Times are by this machine's clock.  What cannot be asked for is left out. */
 void lab_told(struct edubba_client *client,

@@ -10,7 +10,7 @@
 #ifndef CLIENT_LOAD_LAB_TRIAL_H
 #define CLIENT_LOAD_LAB_TRIAL_H
 
-#include "client/load/lab/core/result.h"
+#include "client/load/lab/core/report/result.h"
 #include "client/load/lab/stand.h"
 
 struct lab_trial {

@@ -18,9 +18,11 @@
  *        8    8  checksum of what follows, seed 0
  *       16    .  for each table: length (4, little-endian), table_encode()
  */
-#define MAGIC              "EBTABLES"
-#define FILE_HEADER_BYTES  16
-#define FILE_BYTES_MAX     (64 * 1024 * 1024)
+#define MAGIC             "EBTABLES"
+#define FILE_HEADER_BYTES 16
+/* What was written must be read again, or the server does not start; masters are allowed 10 000 000 tables (tables_max),
+ * and 10 000 of them take 600 MB where all have as many families, and rules of them, as there may be. */
+#define FILE_BYTES_MAX     (UINT64_C(1) << 40)
 #define SCHEMA_ARENA_BYTES 4096
 
 struct schema {

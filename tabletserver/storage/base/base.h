@@ -159,7 +159,7 @@ enum status base_writer_meta_delete(struct base_writer *writer, struct bytes key
 
 uint64_t base_writer_dirty_bytes(const struct base_writer *writer);
 
-/* Net change of stored bytes so far in this transaction (may be negative). */
+/* Net change of stored bytes so far in this transaction (may be negative).  For tests. */
 int64_t base_writer_delta_bytes(const struct base_writer *writer);
 
 /* --- paced work: each call does about budget_bytes of work inside the writer ------------------- */

@@ -88,6 +88,7 @@ void dedupe_drop_above(struct dedupe *dedupe, uint64_t sequence);
 void dedupe_encode(const struct dedupe *dedupe, struct buffer *out);
 enum status dedupe_load(struct dedupe *dedupe, struct bytes image, struct error *ret_error);
 
+/* These two for tests. */
 uint32_t dedupe_record_count(const struct dedupe *dedupe);
 uint32_t dedupe_client_count(const struct dedupe *dedupe);
 

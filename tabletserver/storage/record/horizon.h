@@ -41,7 +41,7 @@ bool horizon_age_of(const struct gc_rule *rule, int64_t *ret_age_us);
 /* Is there nothing in the rule that horizons do not collect in the end? */
 bool horizon_does_all(const struct gc_rule *rule);
 
-/* NULL when the family has none. */
+/* NULL when the family has none.  For tests. */
 const struct horizon *horizon_find(const struct horizon_list *list, uint32_t family);
 /* One of a newer rule replaces the old, one of the same rule only moves it on.  False: the family has none yet,
  * and nothing is changed; whoever owns the items adds it. */

@@ -300,7 +300,8 @@ void store_read_end(struct store_read *read);
 
 /* --- operation -------------------------------------------------------------------------------- */
 
-/* Freeze and flush all memtables now; done when store_statistics().flushes_pending is 0. */
+/* Freeze and flush all memtables now; done when store_statistics().flushes_pending is 0.  For tests: a server leaves it to
+ * limits. */
 void store_flush_all(struct store *store);
 
 enum store_condition {

@@ -4,7 +4,7 @@
 #ifndef TESTS_SIM_MASTER_SIM_CATALOG_H
 #define TESTS_SIM_MASTER_SIM_CATALOG_H
 
-#include "master/core/record.h"
+#include "master/core/record/record.h"
 #include "tests/sim/sim.h"
 
 /* The record is borrowed for the call. */

@@ -12,6 +12,8 @@
 static const struct edubba_drain_progress *answers;
 static size_t answer_count;
 static size_t answered;
+static size_t ordered;
+static bool undone; /* by somebody else, once it was ordered */
 
 enum edubba_code edubba_drain_server(struct edubba_client *client,
                                      uint64_t server,
@@ -22,6 +24,8 @@ enum edubba_code edubba_drain_server(struct edubba_client *client,
     (void)client, (void)server, (void)draining, (void)error;
     *progress = answers[answered];
     answered += answered + 1 < answer_count;
+    ordered++;
+    made_up_servers[0].draining = !undone;
     return EDUBBA_OK;
 }
 
@@ -61,7 +65,7 @@ int session_done(const struct session *session)
     return EXIT_CODE_OK;
 }
 
-static const char *drain(const struct edubba_drain_progress *progress, size_t count)
+static const char *drain(const struct edubba_drain_progress *progress, size_t count, int code)
 {
     static char text[4000];
     char *arguments[] = {"7"};
@@ -71,7 +75,7 @@ static const char *drain(const struct edubba_drain_progress *progress, size_t co
     made_up_server_count = 1;
     answers = progress;
     answer_count = count;
-    cr_assert_eq(run_drain(&session), EXIT_CODE_OK);
+    cr_assert_eq(run_drain(&session), code);
     (void)fclose(session.out);
     return text;
 }
@@ -89,10 +93,23 @@ Test(ebt_drain, what_cannot_go_is_told_when_it_changes)
 {
     static const struct edubba_drain_progress steps[] = {
         {true, 9, 9, 3}, {true, 8, 6, 3}, {true, 5, 5, 3}, {true, 2, 2, 1}, {true, 0, 0, 0}};
-    const char *text = drain(steps, sizeof steps / sizeof *steps);
+    const char *text = drain(steps, sizeof steps / sizeof *steps, EXIT_CODE_OK);
     cr_assert_eq(count_of(text, " replicas are left on server 7"), 4, "%s", text);
     cr_assert_eq(count_of(text, "3 cannot go: there is no other"), 1, "%s", text);
     cr_assert_eq(count_of(text, "1 cannot go: there is no other"), 1, "%s", text);
     cr_assert_eq(count_of(text, "back by: ebt drain 7 --undo."), 2, "%s", text);
     cr_assert_not_null(strstr(text, "server 7 is drained: it may be stopped for good"));
+}
+
+/* Asking how far it is orders it once more: whoever had undone it meanwhile would have done so in vain. */
+Test(ebt_drain, who_waits_does_not_order_again_what_another_has_taken_back)
+{
+    static const struct edubba_drain_progress steps[] = {{true, 9, 9, 9}, {true, 0, 0, 0}};
+    undone = true;
+    (void)drain(steps, sizeof steps / sizeof *steps, EXIT_CODE_FAILED);
+    cr_assert_eq(ordered, 1);
+    cr_assert_not_null(strstr(made_up_failure, "the order was taken back (--undo)"), "%s",
+                       made_up_failure);
+    cr_assert_not_null(strstr(made_up_failure, "9 replicas were still there"), "%s",
+                       made_up_failure);
 }

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "common/base/limits.h"
-#include "gateway/methods/entry_check.h"
+#include "gateway/methods/write/entry_check.h"
 
 static const char *refusal(const struct edubba_mutation *mutations, size_t count, bool is_micros)
 {

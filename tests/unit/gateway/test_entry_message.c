@@ -5,7 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/prng.h"
-#include "gateway/methods/entry_message.h"
+#include "gateway/methods/write/entry_message.h"
 
 #define CLIENT_MESSAGE_BYTES_MAX (4u << 20)
 

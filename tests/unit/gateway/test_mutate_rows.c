@@ -7,8 +7,8 @@
 
 #include "common/base/memory.h"
 #include "data.pb-c.h"
-#include "gateway/methods/mutate_rows.h"
-#include "gateway/methods/table_call.h"
+#include "gateway/methods/call/table_call.h"
+#include "gateway/methods/write/mutate_rows.h"
 
 #define ENTRIES_MAX 4
 #define NO_FAMILY \

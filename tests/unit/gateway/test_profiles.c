@@ -4,7 +4,7 @@
 #include "admin.pb-c.h"
 #include "client/include/edubba_documents.h"
 #include "common/io/clock.h"
-#include "gateway/methods/profiles.h"
+#include "gateway/methods/call/profiles.h"
 
 /* The gateway's struct table and the model's, which the master's headers bring along, have one name;
  * this file looks into neither. */

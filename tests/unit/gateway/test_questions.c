@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "common/base/prng.h"
-#include "gateway/methods/questions.h"
+#include "gateway/methods/call/questions.h"
 
 /* --- what they stand on, made up -------------------------------------------------------------- */
 

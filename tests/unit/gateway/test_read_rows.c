@@ -6,8 +6,8 @@
 #include <criterion/criterion.h>
 
 #include "common/base/prng.h"
-#include "gateway/methods/read_rows.h"
-#include "gateway/methods/table_call.h"
+#include "gateway/methods/call/table_call.h"
+#include "gateway/methods/read/read_rows.h"
 #include "tests/support/fake_call.h"
 #include "tests/support/fake_scan.h"
 

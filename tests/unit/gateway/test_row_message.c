@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/prng.h"
-#include "gateway/methods/row_message.h"
+#include "gateway/methods/read/row_message.h"
 #include "gateway/rpc/message.h"
 #include "tests/support/chunk_stream.h"
 

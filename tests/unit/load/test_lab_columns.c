@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/load/lab/core/story.h"
+#include "client/load/lab/core/experiments/story.h"
 
 #define BUCKET 4 /* the variant; 0 is a row a metric */
 

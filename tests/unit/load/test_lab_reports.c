@@ -1,9 +1,9 @@
 /* What the lab has found, as text, as JSON and as a page. */
 #include "tests/support/lab_results.h"
 
-#include "client/load/lab/core/json.h"
-#include "client/load/lab/core/page.h"
-#include "client/load/lab/core/text.h"
+#include "client/load/lab/core/report/json.h"
+#include "client/load/lab/core/report/page.h"
+#include "client/load/lab/core/report/text.h"
 
 static char *printed(void (*print)(FILE *, const struct lab_result *),
                      const struct lab_result *result)

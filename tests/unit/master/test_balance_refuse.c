@@ -66,6 +66,21 @@ Test(balance, how_often_a_refusal_is_said_is_a_setting)
     cr_assert_geq(fixture.refusals[BALANCE_POPULAR_KEY], 4);
 }
 
+/* There is room for all parts but one of those that a tablet may be split into at once. */
+Test(balance, a_limit_of_tablets_that_is_in_the_way_is_said)
+{
+    fixture_one_hot(&fixture, 60, 8);
+    fixture.tablets_max = fixture.tablet_count + fixture.settings.pieces_max - 1;
+    cr_assert_eq(fixture_pass(&fixture, 60), 1, "said once");
+    cr_assert_eq(fixture.last.kind, BALANCE_REFUSE);
+    cr_assert_eq(fixture.last.reason, BALANCE_LIMIT);
+    cr_assert_str_eq(balance_reason_name(fixture.last.reason), "limit");
+    cr_assert_not_null(strstr(fixture.last.text, "limits.tablets_max"), "%s", fixture.last.text);
+    fixture.tablets_max += 1;
+    (void)fixture_pass(&fixture, 1);
+    cr_assert_eq(fixture.splits, 1);
+}
+
 Test(balance, a_refusal_is_said_again_when_it_changes)
 {
     fixture_one_hot(&fixture, 60, 8);

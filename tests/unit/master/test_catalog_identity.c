@@ -1,5 +1,5 @@
 /* A catalog that was emptied, or put back from an old copy, is found out before it costs anything. */
-#include "master/core/record.h"
+#include "master/core/record/record.h"
 #include "master/shell/catalog_succeed.h"
 #include "tests/support/catalog_fixture.h"
 

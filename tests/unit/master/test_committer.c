@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "common/io/mailbox.h"
-#include "master/core/record.h"
+#include "master/core/record/record.h"
 #include "master/shell/committer.h"
 
 static const struct coordinator_identity identity = {1, 77};

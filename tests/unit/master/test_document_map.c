@@ -5,7 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/prng.h"
-#include "master/core/document_map.h"
+#include "master/core/state/document_map.h"
 
 #define NAMES 40
 

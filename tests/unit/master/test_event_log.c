@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/base/prng.h"
-#include "master/core/event_log.h"
+#include "master/core/load/event_log.h"
 
 static const struct list_events_request all = {BYTES_EMPTY, 0, 0};
 static struct event_log event_log;

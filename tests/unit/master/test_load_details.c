@@ -1,5 +1,5 @@
 /* The master's memory of where in tablets the load is: the newest of each, bounded, dropped in time. */
-#include "master/core/load_details.h"
+#include "master/core/load/load_details.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

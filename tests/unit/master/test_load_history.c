@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "master/core/load_history.h"
+#include "master/core/load/load_history.h"
 
 #define SECOND_US INT64_C(1000000)
 #define SECOND_NS UINT64_C(1000000000)

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
 #include "common/base/prng.h"
-#include "master/core/number_map.h"
+#include "master/core/state/number_map.h"
 #include "master/placement/placement.h"
 
 static struct placement_store store_of(uint64_t server, uint64_t store, const char *zone)

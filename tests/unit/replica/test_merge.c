@@ -51,7 +51,6 @@ static void absorb(void)
 {
     cr_assert_eq(next(), MERGE_ABSORB);
     look.left.standing = standing_of(REPLICA_BARRIER_ABSORB, 20, look.left.version);
-    look.named_sequence = 30;
     look.named_version = look.right.standing.version;
 }
 

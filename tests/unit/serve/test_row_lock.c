@@ -29,17 +29,18 @@ Test(row_lock, waiters_come_in_the_order_of_arrival)
     row_lock_table_destroy(table);
 }
 
-Test(row_lock, counts_by_tablet)
+Test(row_lock, rows_of_other_tablets_are_others)
 {
     struct row_lock_table *table = NULL;
     cr_assert_eq(row_lock_table_create(&table), STATUS_OK);
     cr_assert_eq(row_lock_acquire(table, 1, bytes_of_text("a")), STATUS_OK);
     cr_assert_eq(row_lock_acquire(table, 1, bytes_of_text("b")), STATUS_OK);
     cr_assert_eq(row_lock_acquire(table, 2, bytes_of_text("a")), STATUS_OK);
-    cr_assert_eq(row_lock_count(table, 1), 2);
-    cr_assert_eq(row_lock_count(table, 2), 1);
+    cr_assert_not(row_lock_is_held(table, 2, bytes_of_text("b")));
     cr_assert_null(row_lock_next(table, 1, bytes_of_text("a")));
-    cr_assert_eq(row_lock_count(table, 1), 1);
+    cr_assert_not(row_lock_is_held(table, 1, bytes_of_text("a")));
+    cr_assert(row_lock_is_held(table, 1, bytes_of_text("b")));
+    cr_assert(row_lock_is_held(table, 2, bytes_of_text("a")));
     cr_assert_null(row_lock_next(table, 1, bytes_of_text("b")));
     cr_assert_null(row_lock_next(table, 2, bytes_of_text("a")));
     row_lock_table_destroy(table);

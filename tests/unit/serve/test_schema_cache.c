@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/limits.h"
 #include "common/base/memory.h"
 #include "common/io/file.h"
 #include "tabletserver/serve/sync/schema_cache.h"
@@ -185,4 +186,41 @@ Test(schema_cache, a_table_that_cannot_be_is_refused_by_name)
     cr_assert_eq(schema_cache_open(path, &cache, &error), STATUS_CORRUPT);
     cr_assert_not_null(strstr(error.text, path), "'%s'", error.text);
     cr_assert_not_null(strstr(error.text, "the next one would be 2"), "'%s'", error.text);
+}
+
+/* As many families as a table may have, with the longest names, and nearly as many tables as a master allows unless it is
+ * told otherwise: more than 64 MiB. */
+Test(schema_cache, as_much_as_a_master_may_tell_is_read_again)
+{
+    enum {
+        TABLES = 9500,
+        FAMILIES = LIMIT_FAMILIES_PER_TABLE,
+    };
+    static char names[FAMILIES][LIMIT_FAMILY_NAME_BYTES + 1];
+    static struct family many[FAMILIES];
+    struct schema_cache *cache = open_cache();
+    struct error error = {.status = STATUS_OK};
+    struct file file;
+    uint64_t size_bytes = 0;
+
+    for (int i = 0; i < FAMILIES; i++) {
+        (void)snprintf(names[i], sizeof names[i], "%0*d", LIMIT_FAMILY_NAME_BYTES, i);
+        many[i] = (struct family){.number = (uint32_t)i + 1, .name = bytes_of_text(names[i])};
+    }
+    for (uint64_t number = 1; number <= TABLES; number++) {
+        struct table table = table_of(number, 1);
+        table.families = many;
+        table.family_count = FAMILIES;
+        table.family_number_next = FAMILIES + 1;
+        cr_assert_eq(schema_cache_put(cache, &table, NULL), STATUS_OK);
+    }
+    cr_assert_eq(schema_cache_save(cache, &error), STATUS_OK, "%s", error.text);
+    schema_cache_close(cache);
+    cr_assert_eq(file_open_read(path, &file, &error), STATUS_OK);
+    cr_assert_eq(file_size(&file, &size_bytes, &error), STATUS_OK);
+    file_close(&file);
+    cr_assert_gt(size_bytes, 64 << 20);
+    cache = open_cache();
+    cr_assert_eq(version_of(cache, TABLES), 1);
+    schema_cache_close(cache);
 }

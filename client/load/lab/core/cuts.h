@@ -7,7 +7,7 @@
 #ifndef CLIENT_LOAD_LAB_CORE_CUTS_H
 #define CLIENT_LOAD_LAB_CORE_CUTS_H
 
-#include "client/load/lab/core/experiment.h"
+#include "client/load/lab/core/experiments/experiment.h"
 
 #define LAB_CUTS_MAX 1000
 

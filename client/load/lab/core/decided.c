@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/load/lab/core/sentence.h"
+#include "client/load/lab/core/report/sentence.h"
 
 #define AVERAGES_US INT64_C(2000000) /* reports are of a second, and come in the next */
 
