@@ -110,6 +110,12 @@ static void settle_leader(void)
     FIXTURE_PUMP_UNTIL(&fixture, store_tablet_committed(leader) == store_tablet_appended(leader));
 }
 
+/* A lesson may be of any number of slices, with writes between them. */
+static bool has_room(void)
+{
+    return shared->count < OPERATIONS_MAX - 8;
+}
+
 static void write_row(void)
 {
     struct operation o = random_change();
@@ -266,7 +272,7 @@ static void teach(struct copy *copy)
         buffer_reset(&slice);
         cr_assert_eq(store_slices_read(slices, &slice, &sequence, &last), STATUS_OK);
         cr_assert_eq(give_slice(copy, buffer_bytes(&slice)), STATUS_OK);
-        for (uint64_t writes = prng_below(&prng, 4); writes > 0; writes--) {
+        for (uint64_t writes = prng_below(&prng, 4); writes > 0 && has_room(); writes--) {
             write_row();
         }
         settle_leader();
@@ -402,7 +408,7 @@ static void end(void)
 static void run_seed(uint64_t seed, uint32_t steps)
 {
     begin(seed);
-    for (uint32_t i = 0; i < steps && shared->count < OPERATIONS_MAX - 8; i++) {
+    for (uint32_t i = 0; i < steps && has_room(); i++) {
         step();
     }
     end();
