@@ -145,7 +145,8 @@ static enum status open_base(struct store *store, uint64_t store_number, struct 
                                      ret_error);
     }
     if (status == STATUS_OK) {
-        struct kv_options options = {.map_size_bytes = store->settings.map_size_bytes};
+        struct kv_options options = {.map_size_bytes = store->settings.map_size_bytes,
+                                     .readers_apart = true};
         status = kv_open(store->folder, &options, &store->kv, ret_error);
     }
     if (status == STATUS_OK) {
