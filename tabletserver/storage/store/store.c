@@ -293,6 +293,7 @@ void store_statistics(struct store *store, struct store_statistics *ret_statisti
         .memory_bytes = atomic_load(&store->memory_bytes),
         .log_bytes = log_numbers.next_position - log_numbers.first_position,
         .log_syncs = log_numbers.batches,
+        .log_unsynced_bytes = log_numbers.next_position - log_numbers.synced_position,
         .records = atomic_load(&store->records),
         .flushes = atomic_load(&store->flushes),
         .flushes_pending = store_flushes_pending(store),
