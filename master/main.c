@@ -7,6 +7,7 @@
 
 #define CONFIG_ARENA_BYTES 16384
 #define READY_TEXT_SIZE    400
+#define STOP_PATIENCE_US   (INT64_C(20) * 1000 * 1000) /* the unit's TimeoutStopSec is 30 s */
 
 static void on_stop(void *context, int signal)
 {
@@ -28,6 +29,7 @@ static enum status serve(struct daemon *daemon, struct master *master, struct er
     struct heap_trim *trim = heap_trim_start();
     status = master_run(master, ret_error);
     signals_closing();
+    daemon_end_within(STOP_PATIENCE_US);
     heap_trim_stop(trim);
     return status;
 }
