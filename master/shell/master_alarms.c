@@ -44,8 +44,8 @@ static void tell_refusal(const struct master *master,
     } else {
         (void)snprintf(
             action, sizeof action,
-            "Make room on the disk of the master's folder, %.300s.  It goes on by itself "
-            "within seconds.",
+            "Make room on the disk of the master's folder, %.300s; or mend it, where it hangs.  It "
+            "goes on by itself within seconds.",
             master->settings->folder);
     }
     tell(list, "catalog_not_written", message, action);
