@@ -190,10 +190,11 @@ static void give_up(struct store_loop *loop)
 }
 
 /* What an operator should see once, when it changes. */
-static void tell_condition(const char *folder,
-                           enum store_condition before,
-                           const struct store_statistics *now)
+static void tell_condition(const struct store_loop *loop, const struct store_statistics *now)
 {
+    const char *folder = loop->folder;
+    enum store_condition before = loop->statistics.condition;
+    bool stalled = now->condition == STORE_FAILED && loop->condition == STORE_HEALTHY;
     if (now->condition == STORE_FULL && before == STORE_HEALTHY) {
         LOG_EVENT(LOG_LEVEL_WARN, "store_full", LOG_TEXT("store", folder),
                   LOG_TEXT("trouble", now->trouble),
@@ -203,8 +204,8 @@ static void tell_condition(const char *folder,
         LOG_EVENT(LOG_LEVEL_INFO, "store_has_room_again", LOG_TEXT("store", folder),
                   LOG_U64("disk_free_bytes", now->disk_free_bytes),
                   LOG_U64("base_reusable_bytes", now->base_reusable_bytes));
-    } else if (now->condition == STORE_FAILED && before != STORE_FAILED) {
-        LOG_EVENT(LOG_LEVEL_ERROR, "store_failed", LOG_TEXT("store", folder),
+    } else if (stalled && before != STORE_FAILED) {
+        LOG_EVENT(LOG_LEVEL_ERROR, "store_stands_still", LOG_TEXT("store", folder),
                   LOG_TEXT("trouble", now->trouble));
     } else if (now->condition != STORE_FAILED && before == STORE_FAILED) {
         LOG_EVENT(LOG_LEVEL_INFO, "store_answers_again", LOG_TEXT("store", folder));
@@ -244,7 +245,7 @@ void store_loop_publish_statistics(struct store_loop *loop, int64_t now_ns)
     store_statistics(loop->store, &statistics);
     loop->condition = statistics.condition;
     look_at_log(loop, &statistics, now_ns);
-    tell_condition(loop->folder, loop->statistics.condition, &statistics);
+    tell_condition(loop, &statistics);
     pthread_mutex_lock(&loop->statistics_lock);
     loop->statistics = statistics;
     pthread_mutex_unlock(&loop->statistics_lock);
