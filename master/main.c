@@ -10,6 +10,7 @@
 #define READY_TEXT_SIZE    400
 #define FILES_BESIDES \
     64 /* the catalog, those to etcd and other masters, what threads wake each other by */
+#define STOP_PATIENCE_US (INT64_C(20) * 1000 * 1000) /* the unit's TimeoutStopSec is 30 s */
 
 static void on_stop(void *context, int signal)
 {
@@ -31,6 +32,7 @@ static enum status serve(struct daemon *daemon, struct master *master, struct er
     struct heap_trim *trim = heap_trim_start();
     status = master_run(master, ret_error);
     signals_closing();
+    daemon_end_within(STOP_PATIENCE_US);
     heap_trim_stop(trim);
     return status;
 }

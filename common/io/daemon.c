@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +14,13 @@
 #include <unistd.h>
 
 #include "common/base/assert.h"
+#include "common/io/clock.h"
 #include "common/io/file.h"
 #include "common/io/logger.h"
 #include "common/io/metrics.h"
 
 #define PATH_SIZE_MAX 4096
+#define US_PER_SECOND 1000000
 #define FILES_MAX     65536 /* as the units say, too (LimitNOFILE) */
 
 /* What the command line said, before any of it is done. */
@@ -279,6 +282,24 @@ void daemon_ready(struct daemon *daemon, const char *text)
         daemon->ready_fd = -1;
     }
     notify_systemd();
+}
+
+static void *end_when_it_is_time(void *context)
+{
+    int64_t patience_us = (int64_t)(intptr_t)context;
+    clock_sleep_us(patience_us);
+    LOG_EVENT(LOG_LEVEL_ERROR, "not_stopped", LOG_I64("after_s", patience_us / US_PER_SECOND),
+              LOG_TEXT("why", "a thread still waits, for a disk most likely; the process ends "
+                              "without it"));
+    _Exit(DAEMON_EXIT_FAILED);
+}
+
+void daemon_end_within(int64_t patience_us)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, end_when_it_is_time, (void *)(intptr_t)patience_us) == 0) {
+        (void)pthread_detach(thread);
+    }
 }
 
 int daemon_fail(const struct daemon *daemon, const struct error *error)

@@ -67,6 +67,13 @@ bool daemon_start(const struct daemon_description *description,
  */
 void daemon_ready(struct daemon *daemon, const char *text);
 
+/*
+ * The process is to end, and does so within this time, with DAEMON_EXIT_FAILED where something still waits then: for a
+ * disk that hangs, most likely, which nothing can be told.  It is logged (not_stopped).  For daemons whose files are good
+ * whenever they end.
+ */
+void daemon_end_within(int64_t patience_us);
+
 /* Print "NAME: text" on stderr; returns DAEMON_EXIT_FAILED, or DAEMON_EXIT_USAGE for
  * STATUS_INVALID_ARGUMENT. */
 int daemon_fail(const struct daemon *daemon, const struct error *error);

@@ -1,6 +1,7 @@
 #include "common/io/logger.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,12 +16,15 @@
 #define VALUE_BYTES_MAX     1024 /* of one text, before escaping; more is cut */
 #define EVENT_SLOTS         64
 #define EVENT_LINES_PER_SEC 100
+#define STALL_MS            100
+#define US_PER_MS           1000
 
 /* A line is built on the stack, so that lack of memory can still be reported. */
 struct line {
     char text[LINE_BYTES_MAX];
     size_t size_bytes;
     bool full;
+    uint64_t lost_before; /* which it tells of */
 };
 
 /* How often one event name was written in the current second.  Names that share a slot share the
@@ -33,6 +37,9 @@ struct rate {
 
 static atomic_int logger_level = LOG_LEVEL_INFO;
 static atomic_bool logger_json;
+static pthread_mutex_t write_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool stalled;       /* nobody took a line for STALL_MS */
+static atomic_uint_fast64_t lost; /* lines since the last one that was written */
 static pthread_mutex_t rates_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rate rates[EVENT_SLOTS];
 
@@ -155,6 +162,35 @@ static void line_add_field(struct line *line, const struct log_field *field, boo
     }
 }
 
+/*
+ * Whoever reads the log may stop reading: a pipe's reader that stands still, journald whose own disk hangs.  Threads that
+ * keep leases and give up reigns must not wait for that.  So one at a time writes, once there is room for a line; who has
+ * waited for STALL_MS in vain counts its line as lost, as all do at once from then on, until there is room again.
+ */
+static bool take_turn(void)
+{
+    for (int i = 0; i < STALL_MS; i++) {
+        if (pthread_mutex_trylock(&write_lock) == 0) {
+            return true;
+        }
+        if (atomic_load(&stalled)) {
+            return false;
+        }
+        clock_sleep_us(US_PER_MS);
+    }
+    atomic_store(&stalled, true);
+    return false;
+}
+
+/* Of a pipe or a socket; what is closed, or has no reader, says so at once when it is written to. */
+static bool has_room(void)
+{
+    struct pollfd to = {.fd = STDERR_FILENO, .events = POLLOUT};
+    bool room = poll(&to, 1, atomic_load(&stalled) ? 0 : STALL_MS) != 0;
+    atomic_store(&stalled, !room);
+    return room;
+}
+
 /* One write, so that lines of several threads and processes do not mix. */
 static void line_write(struct line *line, bool json)
 {
@@ -162,8 +198,16 @@ static void line_write(struct line *line, bool json)
         line->text[line->size_bytes++] = '}';
     }
     line->text[line->size_bytes++] = '\n';
-    ssize_t written = write(STDERR_FILENO, line->text, line->size_bytes);
-    (void)written; /* there is nowhere left to say that the log cannot be written */
+    bool taken = take_turn();
+    if (taken && has_room()) {
+        ssize_t written = write(STDERR_FILENO, line->text, line->size_bytes);
+        (void)written; /* there is nowhere left to say that the log cannot be written */
+    } else {
+        (void)atomic_fetch_add(&lost, line->lost_before + 1);
+    }
+    if (taken) {
+        (void)pthread_mutex_unlock(&write_lock);
+    }
 }
 
 /* May the event be written now?  Then also how many were held back since the last one. */
@@ -218,6 +262,11 @@ void logger_write(enum log_level level, const char *event, const struct log_fiel
     }
     if (suppressed > 0) {
         struct log_field field = LOG_U64("suppressed", suppressed);
+        line_add_field(&line, &field, json);
+    }
+    line.lost_before = atomic_exchange(&lost, 0);
+    if (line.lost_before > 0) {
+        struct log_field field = LOG_U64("lost", line.lost_before);
         line_add_field(&line, &field, json);
     }
     line_write(&line, json);

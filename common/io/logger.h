@@ -5,7 +5,8 @@
  *   json  {"time":"2026-11-21T12:00:00.123Z","level":"info","event":"tablet_opened","tablet":17,...}
  *
  * Event names and keys are stable: tests and dashboards read them.  Only shells log; library code
- * returns errors.  Lines above the rate limit of one event name are counted, not written.
+ * returns errors.  Lines above the rate limit of one event name are counted, not written; so are those that nobody
+ * reads within 100 ms, where stderr is a pipe or a socket: the next line that is read says how many were lost.
  *
  * Thread rule: any thread after logger_init().
  */

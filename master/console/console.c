@@ -20,6 +20,9 @@
 #define ARENA_MAX     ((size_t)64 << 20)
 #define NOT_OPENED    "its file could not be opened when it started, as its log says"
 #define BUSY          "the console is busy or stopping: try again later"
+#define STUCK_NS      INT64_C(10000000000)
+#define STUCK         "the disk does not answer"
+#define STUCK_TEXT    "the console waits for the disk of the master's folder, which does not answer"
 
 _Static_assert(QUESTIONS_MAX < MAILBOX_RESERVED, "every answer has its place");
 
@@ -60,11 +63,20 @@ static struct console_thread *thread_of(struct console *console)
 
 /* --- from other threads ------------------------------------------------------------------------- */
 
+/* Its files are written by the thread that answers. */
+static bool is_stuck(const struct console *console)
+{
+    int64_t round_ns = atomic_load(&console->round_ns);
+    return round_ns != 0 && clock_monotonic_ns() - round_ns > STUCK_NS;
+}
+
 static void on_call(void *context, struct http_call *call)
 {
     struct console *console = context;
     struct mail mail = {.kind = MAIL_CALL, .call = call};
-    if (!mailbox_push(console->mailbox, &mail)) {
+    if (is_stuck(console)) {
+        page_refuse(call, 503, "UNAVAILABLE", STUCK_TEXT);
+    } else if (!mailbox_push(console->mailbox, &mail)) {
         page_refuse(call, 503, "UNAVAILABLE", BUSY);
     }
 }
@@ -121,8 +133,9 @@ bool console_push_followed(struct console *console, uint64_t request, struct buf
 
 void console_look(const struct console *console, struct console_keeping *ret_keeping)
 {
-    ret_keeping->heat = atomic_load(&console->heat_trouble);
-    ret_keeping->events = atomic_load(&console->event_trouble);
+    bool stuck = is_stuck(console);
+    ret_keeping->heat = stuck ? STUCK : atomic_load(&console->heat_trouble);
+    ret_keeping->events = stuck ? STUCK : atomic_load(&console->event_trouble);
 }
 
 bool console_lost_events(struct console *console)
@@ -293,6 +306,7 @@ static void *work(void *context)
     }
     while (goes_on) {
         struct mail mails[MAILS_AT_ONCE];
+        atomic_store(&console->round_ns, clock_monotonic_ns());
         size_t count = mailbox_take(console->mailbox, mails, MAILS_AT_ONCE,
                                     clock_monotonic_ns() + PAUSE_NS);
         for (size_t i = 0; i < count; i++) {
@@ -302,6 +316,7 @@ static void *work(void *context)
             do_what_is_due(console);
         }
     }
+    atomic_store(&console->round_ns, 0);
     follow_end(console);
     heat_map_age(&console->heat, clock_wall_us(), true);
     if (console->store != NULL) {

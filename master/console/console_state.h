@@ -57,6 +57,7 @@ struct console {
     _Atomic(const char *) heat_trouble; /* console_keeping */
     _Atomic(const char *) event_trouble;
     atomic_bool lost_events;
+    atomic_int_fast64_t round_ns; /* when the thread began what it does; 0 = it does not run */
 };
 
 /* console_api.c: answer, now or when a question that it takes is answered. */

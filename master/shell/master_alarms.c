@@ -44,8 +44,8 @@ static void tell_refusal(const struct master *master,
     } else {
         (void)snprintf(
             action, sizeof action,
-            "Make room on the disk of the master's folder, %.300s.  It goes on by itself "
-            "within seconds.",
+            "Make room on the disk of the master's folder, %.300s; or mend it, where it hangs.  It "
+            "goes on by itself within seconds.",
             master->settings->folder);
     }
     tell(list, "catalog_not_written", message, action);
@@ -68,8 +68,8 @@ static void tell_history(const struct master *master,
                    keeping->heat != NULL ? keeping->heat : keeping->events);
     (void)snprintf(
         action, sizeof action,
-        "Make room on the disk of the master's folder, %.300s: what it still has is kept "
-        "within a minute.  Where its log says not_kept, restart it then.",
+        "Make room on the disk of the master's folder, %.300s, or mend it, where it hangs: what it "
+        "still has is kept within a minute.  Where its log says not_kept, restart it then.",
         master->settings->folder);
     tell(list, "history_not_kept", message, action);
 }

@@ -20,6 +20,8 @@
 #define SUSPENDED_PAUSE_NS   INT64_C(20000000)
 #define QUESTION_PATIENCE_NS INT64_C(5000000000)
 #define TRIAL_PAUSE_NS       INT64_C(10000000000)
+#define COMMIT_PATIENCE_NS   INT64_C(10000000000)
+#define NS_PER_SECOND        INT64_C(1000000000)
 #define UNTOLD_NS_MAX        INT64_C(3000000000) /* then they are all gone, and people have to go on */
 #define UNTOLD \
     "this master has just begun, and no tablet server has told it yet whether its catalog is the newest"
@@ -37,6 +39,7 @@ struct reign {
     struct error failure; /* why it must end; status OK = it need not */
     struct error refusal; /* why the last commit was refused; status OK = it was not */
     int64_t tried_ns;     /* refusal: when it was tried again last */
+    int64_t commit_ns;    /* when the commit that is under way was begun; 0 = none is */
 };
 
 uint64_t reign_number(const struct reign *reign)
@@ -174,6 +177,7 @@ static void perform(struct reign *reign, const struct catalog_effects *effects)
         struct catalog_effect *effect = &effects->items[i];
         switch (effect->type) {
         case CATALOG_EFFECT_PERSIST:
+            reign->commit_ns = clock_monotonic_ns();
             committer_start(reign->committer, effect->number, effect->puts, effect->put_count);
             break;
         case CATALOG_EFFECT_REPLY:
@@ -279,9 +283,24 @@ static void note_refusal(struct reign *reign, const struct committer_result *res
     }
 }
 
+/* A disk that hangs refuses nothing. */
+static void note_silence(struct reign *reign)
+{
+    if (reign->commit_ns != 0 && reign->refusal.status == STATUS_OK &&
+        clock_monotonic_ns() - reign->commit_ns >= COMMIT_PATIENCE_NS) {
+        (void)error_set(&reign->refusal, STATUS_UNAVAILABLE,
+                        "a change waits for more than %d s to be written",
+                        (int)(COMMIT_PATIENCE_NS / NS_PER_SECOND));
+        LOG_EVENT(LOG_LEVEL_ERROR, "catalog_not_written", LOG_TEXT("error", reign->refusal.text));
+    }
+}
+
 static void try_refused(struct reign *reign)
 {
     int64_t now_ns = clock_monotonic_ns();
+    if (reign->commit_ns != 0) {
+        return; /* it will tell */
+    }
     if (reign->refusal.status != STATUS_OK && now_ns - reign->tried_ns >= TRIAL_PAUSE_NS) {
         reign->tried_ns = now_ns;
         committer_try(reign->committer);
@@ -298,6 +317,7 @@ void reign_take_committed(struct reign *reign, const struct committer_result *re
     };
 
     note_refusal(reign, result);
+    reign->commit_ns = result->transaction == 0 ? reign->commit_ns : 0;
     if (result->status != STATUS_OK) {
         (void)error_set(&error, result->status, "%s", result->text);
         if (!coordinator_is_clean_failure(result->status)) {
@@ -318,6 +338,7 @@ void reign_take_committed(struct reign *reign, const struct committer_result *re
 
 void reign_tick(struct reign *reign)
 {
+    note_silence(reign);
     struct catalog_event tick = {.type = CATALOG_EVENT_TICK};
     int64_t now_ns = look_at_clock(reign);
     if (reign_may_act(reign) && now_ns >= catalog_deadline_ns(reign->catalog)) {

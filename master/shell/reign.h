@@ -76,7 +76,8 @@ int64_t reign_deadline_ns(const struct reign *reign);
 /* Why it must end; STATUS_OK = it need not. */
 const struct error *reign_failure(const struct reign *reign);
 
-/* Why the catalog cannot be changed just now, by the last commit, or by a trial since; STATUS_OK = it can. */
+/* Why the catalog cannot be changed just now, by the last commit, or by a trial since, or as one has been under way for
+ * 10 s; STATUS_OK = it can. */
 const struct error *reign_refusal(const struct reign *reign);
 
 /* What the catalog has, in numbers and as the status's JSON. */

@@ -21,6 +21,9 @@
  * peak at a time of its own, and one small piece that lives long holds all that was before it. */
 #define HEAP_TRIM_EVERY_NS (INT64_C(5) * 1000 * 1000 * 1000)
 
+/* The unit's TimeoutStopSec is 60 s; writes that wait in a store loop are given up before. */
+#define STOP_PATIENCE_US (INT64_C(45) * 1000 * 1000)
+
 static void on_stop(void *context, int signal)
 {
     LOG_EVENT(LOG_LEVEL_INFO, "stopping", LOG_I64("signal", signal));
@@ -63,6 +66,7 @@ static enum status serve(struct daemon *daemon,
         wait_for_stop(stop);
     }
     signals_closing();
+    daemon_end_within(STOP_PATIENCE_US);
     if (server != NULL) {
         server_close(server);
     }

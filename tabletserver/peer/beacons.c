@@ -17,6 +17,7 @@
 #define ARENA_BYTES_MAX   (UINT64_C(256) << 10) /* LEASE_EXCEPTIONS_MAX of them, and some more */
 #define NO_MEMORY_WAIT_US 10000
 #define NS_PER_MS         1000000
+#define STUCK_LOOK_NS     (INT64_C(50) * NS_PER_MS)
 
 enum note_type {
     NOTE_PEER,
@@ -195,8 +196,17 @@ static void on_peer(struct beacons *beacons, struct note *note)
     memory_free(note->address);
 }
 
+static bool is_stuck(const struct beacons *beacons)
+{
+    return beacons->options.is_stuck != NULL && beacons->options.is_stuck(beacons->options.context);
+}
+
 static void on_beacon(struct beacons *beacons, const struct note *note)
 {
+    if (is_stuck(beacons)) {
+        transport_reply_fail(note->reply, STATUS_UNAVAILABLE, "a store of this server hangs");
+        return;
+    }
     beacons->answering = note->reply;
     step(beacons, (struct lease_event){
                       .type = LEASE_EVENT_BEACON, .peer = note->peer, .beacon = note->beacon});
@@ -289,14 +299,16 @@ static void *run(void *argument)
     thread_name_set("beacons");
     while (!atomic_load(&beacons->stopping)) {
         int64_t now_ns = clock_monotonic_ns();
+        bool stuck = is_stuck(beacons);
         if (beacon_due_is_unsure(&due, now_ns)) {
             beacon_due_reckon(&due, lease_deadline_ns(beacons->lease), now_ns);
         }
-        if (mailbox_take(beacons->mailbox, &note, 1, beacon_due_wake_ns(&due)) == 1) {
+        int64_t wake_ns = stuck ? now_ns + STUCK_LOOK_NS : beacon_due_wake_ns(&due);
+        if (mailbox_take(beacons->mailbox, &note, 1, wake_ns) == 1) {
             on_note(beacons, &note);
             beacon_due_note_step(&due, false);
         }
-        if (clock_monotonic_ns() >= due.due_ns) {
+        if (!stuck && clock_monotonic_ns() >= due.due_ns) {
             on_tick(beacons);
             beacon_due_note_step(&due, true);
         }

@@ -7,7 +7,7 @@
  *   connections - BEACON_ACK ----------->      "                "               --> ends, listener
  *
  * It has connections of its own, touches no disk and waits for nothing but its mailbox, so that what
- * holds up data does not let leases lapse.
+ * holds up data does not let leases lapse.  Only while a store loop hangs it says nothing (is_stuck).
  *
  * What a lease holds until is kept in a lease_end, where readers of any thread look at it (lease_ends.h).
  *
@@ -43,6 +43,9 @@ struct beacons_options {
     /* A peer has confirmed what was asked, or a while has passed: who waits for either looks again.  On the beacon
      * thread; it may not wait.  NULL: nobody asks. */
     void (*on_confirmed)(void *context);
+    /* Does a store loop hang?  Then no beacons are sent, nor acknowledged: who cannot give up what he leads loses it by
+     * saying nothing.  On the beacon thread; it may not wait.  NULL: never. */
+    bool (*is_stuck)(void *context);
 };
 
 /* Errors: STATUS_INVALID_ARGUMENT (lease_settings_check), STATUS_NO_MEMORY. */

@@ -137,6 +137,17 @@ void peers_settle_grace(struct peers *peers, int64_t now_ns)
     grace_note_settle(&peers->grace, now_ns);
 }
 
+static bool is_stuck(void *context)
+{
+    const struct peers *peers = context;
+    for (uint32_t i = 0; i < peers->server->loop_count; i++) {
+        if (store_loop_is_stuck(peers->server->loops[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum status peers_create(struct server *server, struct peers **ret_peers, struct error *ret_error)
 {
     struct peers *peers = memory_allocate_zeroed(1, sizeof *peers);
@@ -148,7 +159,8 @@ enum status peers_create(struct server *server, struct peers **ret_peers, struct
                                      .incarnation = server->incarnation,
                                      .context = peers,
                                      .on_effect = on_effect,
-                                     .on_confirmed = server->confirm != NULL ? on_confirmed : NULL};
+                                     .on_confirmed = server->confirm != NULL ? on_confirmed : NULL,
+                                     .is_stuck = is_stuck};
     const struct lanes_options messages = {.server = server->number,
                                            .incarnation = server->incarnation,
                                            .outbox_bytes_max = OUTBOX_BYTES_MAX,

@@ -37,6 +37,9 @@ struct kv_options {
     /* Look first whether all of it makes sense, which reads every page but those of large values: damage is then an error,
      * STATUS_CORRUPT, and not the end of the process some time later. */
     bool looks_first;
+    /* Readers are to wait for no disk but for what they read (kv_lmdb_apart.h): LMDB's own tools may not look at the file
+     * meanwhile.  Where there is no memory to share it is as without. */
+    bool readers_apart;
 };
 
 struct kv_statistics {

@@ -16,6 +16,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/file.h"
+#include "common/io/kv/kv_lmdb_apart.h"
 #include "common/io/kv/kv_lmdb_check.h"
 #include "common/io/kv/kv_lmdb_readers.h"
 #include "common/io/kv/kv_lmdb_walk.h"
@@ -90,21 +91,32 @@ static int open_database(struct lmdb_kv *kv)
 /* LMDB ends the process where a page makes no sense at all; say which file it is, at least. */
 static void on_nonsense(MDB_env *env, const char *text)
 {
-    const char *folder = NULL;
-    (void)mdb_env_get_path(env, &folder);
+    const struct lmdb_kv *kv = mdb_env_get_userctx(env);
     (void)fprintf(stderr,
                   "%s/data.mdb is damaged: LMDB cannot go on (%s); restore it, or take its store "
                   "away\n",
-                  folder != NULL ? folder : "?", text);
+                  kv->folder, text);
 }
 
-static int open_environment(struct lmdb_kv *kv, const char *folder, uint32_t readers_max)
+static int open_files(struct lmdb_kv *kv, const struct kv_lmdb_apart *apart)
+{
+    const unsigned flags = MDB_NOTLS | MDB_NORDAHEAD;
+    return apart == NULL ? mdb_env_open(kv->env, kv->folder, flags, FILE_MODE)
+                         : mdb_env_open(kv->env, apart->data, flags | MDB_NOSUBDIR, FILE_MODE);
+}
+
+static int open_environment(struct lmdb_kv *kv,
+                            const struct kv_lmdb_apart *apart,
+                            uint32_t readers_max)
 {
     int code = mdb_env_create(&kv->env);
     if (code != 0) {
         return code;
     }
-    code = mdb_env_set_assert(kv->env, on_nonsense);
+    code = mdb_env_set_userctx(kv->env, kv);
+    if (code == 0) {
+        code = mdb_env_set_assert(kv->env, on_nonsense);
+    }
     if (code == 0) {
         code = mdb_env_set_mapsize(kv->env, kv->map_size_bytes);
     }
@@ -112,7 +124,7 @@ static int open_environment(struct lmdb_kv *kv, const char *folder, uint32_t rea
         code = mdb_env_set_maxreaders(kv->env, readers_max);
     }
     if (code == 0) {
-        code = mdb_env_open(kv->env, folder, MDB_NOTLS | MDB_NORDAHEAD, FILE_MODE);
+        code = open_files(kv, apart);
     }
     if (code == 0) {
         code = kv_lmdb_check_length(kv->env);
@@ -147,19 +159,26 @@ enum status kv_open(const char *folder,
         return error_set(ret_error, STATUS_IO, "open %s/data.mdb: the folder cannot be read: %s",
                          folder, strerror(errno));
     }
+    (void)snprintf(kv->folder, sizeof kv->folder, "%s", folder);
     uint32_t readers_max = options->readers_max > 0 ? options->readers_max : READERS_DEFAULT;
     enum status status = kv_lmdb_check_kinds(folder, ret_error);
     if (status == STATUS_OK && options->looks_first) {
         status = kv_lmdb_walk(folder, ret_error);
     }
-    if (status == STATUS_OK) {
+    struct kv_lmdb_apart apart;
+    bool is_apart = status == STATUS_OK && options->readers_apart &&
+                    kv_lmdb_apart_make(folder, readers_max, FILE_MODE, &apart);
+    if (status == STATUS_OK && !is_apart) {
         status = kv_lmdb_place_readers(folder, readers_max, FILE_MODE, ret_error);
     }
     if (status != STATUS_OK) {
         memory_free(kv);
         return status;
     }
-    int code = open_environment(kv, folder, readers_max);
+    int code = open_environment(kv, is_apart ? &apart : NULL, readers_max);
+    if (is_apart) {
+        kv_lmdb_apart_remove(&apart);
+    }
     if (code != 0) {
         memory_free(kv);
         return error_set(ret_error, kv_lmdb_status(code), "open %s/data.mdb: %s", folder,

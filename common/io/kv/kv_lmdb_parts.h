@@ -2,6 +2,7 @@
  * kv.h over LMDB, in parts: these files alone, with kv_lmdb_check.c, include lmdb.h.
  *
  *   kv_lmdb.c         opening, closing, how large it is
+ *   kv_lmdb_apart.c   its table of readers where no disk is
  *   kv_lmdb_read.c    read transactions, kept with their slots
  *   kv_lmdb_write.c   the write transaction
  *   kv_lmdb_cursor.c  cursors of either
@@ -12,6 +13,7 @@
 #include <lmdb.h>
 #include <pthread.h>
 
+#include "common/io/file.h"
 #include "common/io/kv/kv_dirty.h"
 #include "common/io/kv/kv_implementation.h"
 
@@ -23,6 +25,7 @@ struct lmdb_kv {
     MDB_env *env;
     MDB_dbi dbi;
     uint64_t map_size_bytes;
+    char folder[FILE_PATH_SIZE_MAX];
     pthread_mutex_t pool_lock;
     struct lmdb_read *pool[READ_POOL_MAX]; /* reset, ready for renewal */
     uint32_t pool_count;

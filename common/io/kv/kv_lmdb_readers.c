@@ -28,8 +28,9 @@ static int place(int descriptor, off_t size_bytes)
     return error_number;
 }
 
-static int place_all_or_first(const char *path, off_t size_bytes, mode_t mode)
+int kv_lmdb_place_readers_at(const char *path, uint32_t readers_max, mode_t mode)
 {
+    off_t size_bytes = HEADER_BYTES + (off_t)readers_max * READER_BYTES;
     int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
     if (descriptor < 0) {
         return errno;
@@ -49,12 +50,11 @@ enum status kv_lmdb_place_readers(const char *folder,
                                   struct error *ret_error)
 {
     char path[FILE_PATH_SIZE_MAX];
-    off_t size_bytes = HEADER_BYTES + (off_t)readers_max * READER_BYTES;
     enum status status = file_path_join(path, folder, "lock.mdb", ret_error);
     if (status != STATUS_OK) {
         return status;
     }
-    int error_number = place_all_or_first(path, size_bytes, mode);
+    int error_number = kv_lmdb_place_readers_at(path, readers_max, mode);
     return error_number == 0 ? STATUS_OK
                              : error_set(ret_error, file_error_status(error_number), "open %s: %s",
                                          path, strerror(error_number));

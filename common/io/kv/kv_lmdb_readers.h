@@ -26,4 +26,7 @@ enum status kv_lmdb_place_readers(const char *folder,
                                   mode_t mode,
                                   struct error *ret_error);
 
+/* The same for the file of that name.  0 or an errno. */
+int kv_lmdb_place_readers_at(const char *path, uint32_t readers_max, mode_t mode);
+
 #endif /* COMMON_IO_KV_KV_LMDB_READERS_H */

@@ -176,6 +176,15 @@ void store_loop_statistics(struct store_loop *loop, struct store_statistics *ret
     pthread_mutex_lock(&loop->statistics_lock);
     *ret_statistics = loop->statistics;
     pthread_mutex_unlock(&loop->statistics_lock);
+    if (store_loop_is_stuck(loop)) {
+        store_loop_set_stalled(loop, ret_statistics);
+    }
+}
+
+bool store_loop_is_stuck(const struct store_loop *loop)
+{
+    int64_t round_ns = atomic_load(&loop->round_ns);
+    return round_ns != 0 && clock_monotonic_ns() - round_ns > LOOP_STALLED_NS;
 }
 
 struct store_catalog *store_loop_catalog(struct store_loop *loop)

@@ -48,12 +48,16 @@ void store_loop_close(struct store_loop *loop);
 
 /* The same as long as the loop is open, as is its folder. */
 struct store *store_loop_store(const struct store_loop *loop);
-/* Of the sync thread alone. */
+/* Of the sync thread alone (catalog_keeper.h). */
 struct store_catalog *store_loop_catalog(struct store_loop *loop);
 const char *store_loop_folder(const struct store_loop *loop);
 
-/* store_statistics() of at most a second ago, unless a round takes longer. */
+/* store_statistics() of at most a second ago, unless a round takes longer.  STORE_FAILED also while the disk stands
+ * still: nothing that waits for the log was synced for 10 s, or the loop itself hangs. */
 void store_loop_statistics(struct store_loop *loop, struct store_statistics *ret_statistics);
+
+/* Has a round taken more than 10 s, as of a thread that waits for a disk?  Any thread. */
+bool store_loop_is_stuck(const struct store_loop *loop);
 
 /* CPU time of the loop's thread so far.  Until store_loop_stop(). */
 int64_t store_loop_cpu_ns(const struct store_loop *loop);

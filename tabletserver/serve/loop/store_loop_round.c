@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/memory.h"
@@ -10,6 +11,7 @@
 #define LOOP_TICK_NS     (INT64_C(500) * 1000 * 1000) /* what failed for want of memory goes on */
 #define STATISTICS_NS    (INT64_C(200) * 1000 * 1000)
 #define STOP_PATIENCE_NS (INT64_C(30) * 1000 * 1000 * 1000)
+#define NS_PER_SECOND    (INT64_C(1000) * 1000 * 1000)
 
 /* --- commands ----------------------------------------------------------------------------------- */
 
@@ -188,26 +190,59 @@ static void give_up(struct store_loop *loop)
 }
 
 /* What an operator should see once, when it changes. */
-static void tell_condition(const char *folder,
-                           const struct store_statistics *before,
-                           const struct store_statistics *now)
+static void tell_descriptors(const char *folder, bool lacked, bool lacks)
 {
-    if (now->lacks_descriptors && !before->lacks_descriptors) {
+    if (lacks && !lacked) {
         LOG_EVENT(LOG_LEVEL_WARN, "descriptors_lacking", LOG_TEXT("store", folder),
                   LOG_TEXT("wait", "writes, as the log wants another file"),
                   LOG_TEXT("need", "a larger LimitNOFILE (ulimit -n), or fewer connections"));
-    } else if (before->lacks_descriptors && !now->lacks_descriptors) {
+    } else if (lacked && !lacks) {
         LOG_EVENT(LOG_LEVEL_INFO, "descriptors_there_again", LOG_TEXT("store", folder));
     }
-    if (now->condition == STORE_FULL && before->condition == STORE_HEALTHY) {
+}
+
+static void tell_condition(const struct store_loop *loop, const struct store_statistics *now)
+{
+    const char *folder = loop->folder;
+    enum store_condition before = loop->statistics.condition;
+    bool stalled = now->condition == STORE_FAILED && loop->condition == STORE_HEALTHY;
+    tell_descriptors(folder, loop->statistics.lacks_descriptors, now->lacks_descriptors);
+    if (now->condition == STORE_FULL && before == STORE_HEALTHY) {
         LOG_EVENT(LOG_LEVEL_WARN, "store_full", LOG_TEXT("store", folder),
                   LOG_TEXT("trouble", now->trouble),
                   LOG_U64("disk_free_bytes", now->disk_free_bytes),
                   LOG_U64("base_reusable_bytes", now->base_reusable_bytes));
-    } else if (now->condition == STORE_HEALTHY && before->condition == STORE_FULL) {
+    } else if (now->condition == STORE_HEALTHY && before == STORE_FULL) {
         LOG_EVENT(LOG_LEVEL_INFO, "store_has_room_again", LOG_TEXT("store", folder),
                   LOG_U64("disk_free_bytes", now->disk_free_bytes),
                   LOG_U64("base_reusable_bytes", now->base_reusable_bytes));
+    } else if (stalled && before != STORE_FAILED) {
+        LOG_EVENT(LOG_LEVEL_ERROR, "store_stands_still", LOG_TEXT("store", folder),
+                  LOG_TEXT("trouble", now->trouble));
+    } else if (now->condition != STORE_FAILED && before == STORE_FAILED) {
+        LOG_EVENT(LOG_LEVEL_INFO, "store_answers_again", LOG_TEXT("store", folder));
+    }
+}
+
+void store_loop_set_stalled(const struct store_loop *loop, struct store_statistics *statistics)
+{
+    if (statistics->condition == STORE_HEALTHY) {
+        statistics->condition = STORE_FAILED;
+        (void)snprintf(statistics->trouble, sizeof statistics->trouble,
+                       "%.150s: the disk stands still: for %d s it has not done what waits for it",
+                       loop->folder, (int)(LOOP_STALLED_NS / NS_PER_SECOND));
+    }
+}
+
+/* A disk that hangs says nothing: all that can be seen is that what waits for it goes on waiting. */
+static void look_at_log(struct store_loop *loop, struct store_statistics *now, int64_t now_ns)
+{
+    bool moves = now->log_unsynced_bytes == 0 || now->log_syncs != loop->log_syncs;
+    if (moves || loop->log_moved_ns == 0) {
+        loop->log_syncs = now->log_syncs;
+        loop->log_moved_ns = now_ns;
+    } else if (now_ns - loop->log_moved_ns > LOOP_STALLED_NS) {
+        store_loop_set_stalled(loop, now);
     }
 }
 
@@ -215,13 +250,14 @@ static void tell_condition(const char *folder,
 void store_loop_publish_statistics(struct store_loop *loop, int64_t now_ns)
 {
     struct store_statistics statistics;
-    if (now_ns < loop->statistics_due_ns &&
-        store_condition_now(loop->store) == loop->statistics.condition) {
+    if (now_ns < loop->statistics_due_ns && store_condition_now(loop->store) == loop->condition) {
         return;
     }
     loop->statistics_due_ns = now_ns + STATISTICS_NS;
     store_statistics(loop->store, &statistics);
-    tell_condition(loop->folder, &loop->statistics, &statistics);
+    loop->condition = statistics.condition;
+    look_at_log(loop, &statistics, now_ns);
+    tell_condition(loop, &statistics);
     pthread_mutex_lock(&loop->statistics_lock);
     loop->statistics = statistics;
     pthread_mutex_unlock(&loop->statistics_lock);
@@ -237,9 +273,11 @@ void *store_loop_run(void *argument)
     for (;;) {
         bool stopping = atomic_load(&loop->stopping);
         if (stopping && loop->order.waiting == 0 && mailbox_depth(loop->mailbox) == 0) {
+            atomic_store(&loop->round_ns, 0);
             return NULL;
         }
         int64_t now_ns = clock_monotonic_ns();
+        atomic_store(&loop->round_ns, now_ns);
         if (stopping && give_up_ns == INT64_MAX) {
             give_up_ns = now_ns + STOP_PATIENCE_NS;
         }

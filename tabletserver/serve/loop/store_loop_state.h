@@ -27,6 +27,8 @@ enum loop_item_type {
     ITEM_READING,
 };
 
+#define LOOP_STALLED_NS (INT64_C(10) * 1000 * 1000 * 1000)
+
 struct loop_item {
     enum loop_item_type type;
     void *pointer;
@@ -48,6 +50,13 @@ struct store_loop {
     pthread_mutex_t statistics_lock;
     struct store_statistics statistics; /* as of some moments ago, for other threads */
     int64_t statistics_due_ns;
+    enum store_condition
+        condition;      /* the store's own, as of then: a disk that stands still is not in it */
+    uint64_t log_syncs; /* as of then */
+    int64_t
+        log_moved_ns; /* when they last were others, or nothing waited for one; 0 = not looked yet */
+    atomic_int_fast64_t
+        round_ns; /* when the round that is under way began; 0 = none is, nor will be */
     struct creating *creating;
     atomic_bool tables_changed;
     atomic_bool stopping;
@@ -84,6 +93,8 @@ void store_loop_forget_creating(struct store_loop *loop, uint64_t tablet);
 void *store_loop_run(void *argument);
 /* The store and the tablets take what the schema cache knows.  Errors: STATUS_NO_MEMORY. */
 enum status store_loop_take_tables(struct store_loop *loop);
+/* What others are told of a store whose disk stands still, where nothing else is the matter with it. */
+void store_loop_set_stalled(const struct store_loop *loop, struct store_statistics *statistics);
 /* What others may look at, now and then, and when the store's condition has changed. */
 void store_loop_publish_statistics(struct store_loop *loop, int64_t now_ns);
 

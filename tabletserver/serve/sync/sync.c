@@ -405,8 +405,36 @@ enum status sync_create(struct server *server, struct sync **ret_sync, struct er
     return STATUS_OK;
 }
 
+static void stop_keepers(struct sync *sync)
+{
+    for (uint32_t i = 0; i < sync->keeper_count; i++) {
+        catalog_keeper_destroy(sync->keepers[i]);
+    }
+    memory_free(sync->keepers);
+    sync->keepers = NULL;
+    sync->keeper_count = 0;
+}
+
+static enum status start_keepers(struct sync *sync)
+{
+    const struct server *server = sync->server;
+    enum status status = STATUS_OK;
+    sync->keepers = memory_allocate_zeroed(server->loop_count + 1, sizeof *sync->keepers);
+    if (sync->keepers == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < server->loop_count && status == STATUS_OK; i++) {
+        status = catalog_keeper_create(store_loop_catalog(server->loops[i]), &sync->keepers[i]);
+        sync->keeper_count += status == STATUS_OK ? 1 : 0;
+    }
+    return status;
+}
+
 enum status sync_start(struct sync *sync, struct error *ret_error)
 {
+    if (start_keepers(sync) != STATUS_OK) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the stores' catalog threads");
+    }
     if (pthread_create(&sync->thread, NULL, run, sync) != 0) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the sync thread");
     }
@@ -416,12 +444,15 @@ enum status sync_start(struct sync *sync, struct error *ret_error)
 
 void sync_stop(struct sync *sync)
 {
-    if (sync == NULL || !sync->started) {
+    if (sync == NULL) {
         return;
     }
-    atomic_store(&sync->stopping, true);
-    mailbox_wake(sync->mailbox);
-    pthread_join(sync->thread, NULL);
+    if (sync->started) {
+        atomic_store(&sync->stopping, true);
+        mailbox_wake(sync->mailbox);
+        pthread_join(sync->thread, NULL);
+    }
+    stop_keepers(sync);
 }
 
 void sync_look_again(struct sync *sync)

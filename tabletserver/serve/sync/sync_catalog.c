@@ -27,10 +27,10 @@ static void note(struct sync *sync, const struct store_catalog_mark *mark)
 
     for (uint32_t i = 0; i < sync->server->loop_count; i++) {
         struct error error = {.status = STATUS_OK};
-        struct store_catalog *catalog = store_loop_catalog(sync->server->loops[i]);
-        if (store_catalog_note(catalog, mark, &error) != STATUS_OK &&
+        if (catalog_keeper_note(sync->keepers[i], mark, &error) != STATUS_OK &&
             now_ns >= sync->next_note_complaint_ns) {
-            LOG_EVENT(LOG_LEVEL_ERROR, "catalog_not_noted", LOG_TEXT("store", catalog->folder),
+            LOG_EVENT(LOG_LEVEL_ERROR, "catalog_not_noted",
+                      LOG_TEXT("store", store_loop_folder(sync->server->loops[i])),
                       LOG_TEXT("error", error.text));
             sync->next_note_complaint_ns = now_ns + NOTE_COMPLAINT_NS;
         }

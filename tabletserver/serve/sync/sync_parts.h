@@ -14,6 +14,7 @@
 #include "common/io/mailbox.h"
 #include "common/io/transport/transport.h"
 #include "tabletserver/serve/load/load_meter.h"
+#include "tabletserver/serve/sync/catalog_keeper.h"
 #include "tabletserver/serve/sync/served_map.h"
 #include "tabletserver/serve/sync/sync.h"
 #include "tabletserver/serve/sync/sync_missing.h"
@@ -65,6 +66,8 @@ struct sync {
     int64_t next_note_complaint_ns; /* of a store that cannot note its catalog */
     size_t next_middle;             /* the tablet to begin with in the search for cuts */
     bool started;
+    struct catalog_keeper **keepers; /* of the stores, in the order of the loops */
+    uint32_t keeper_count;
     struct assignment_list *assignments;
     struct arena arena; /* of one round */
     struct proposals *proposals;

@@ -147,7 +147,8 @@ static enum status open_base(struct store *store, uint64_t store_number, struct 
                                      ret_error);
     }
     if (status == STATUS_OK) {
-        struct kv_options options = {.map_size_bytes = store->settings.map_size_bytes};
+        struct kv_options options = {.map_size_bytes = store->settings.map_size_bytes,
+                                     .readers_apart = true};
         status = kv_open(store->folder, &options, &store->kv, ret_error);
     }
     if (status == STATUS_OK) {
@@ -302,6 +303,7 @@ void store_statistics(struct store *store, struct store_statistics *ret_statisti
         .memory_bytes = atomic_load(&store->memory_bytes),
         .log_bytes = log_numbers.next_position - log_numbers.first_position,
         .log_syncs = log_numbers.batches,
+        .log_unsynced_bytes = log_numbers.next_position - log_numbers.synced_position,
         .records = atomic_load(&store->records),
         .flushes = atomic_load(&store->flushes),
         .flushes_pending = store_flushes_pending(store),

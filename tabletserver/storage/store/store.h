@@ -320,6 +320,7 @@ struct store_statistics {
     uint64_t memory_bytes;
     uint64_t log_bytes;
     uint64_t log_syncs;
+    uint64_t log_unsynced_bytes;
     uint64_t records;
     uint64_t flushes;
     uint64_t flushes_pending;

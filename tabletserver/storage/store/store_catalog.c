@@ -164,6 +164,11 @@ static enum status make(struct store_catalog *catalog,
     return STATUS_OK;
 }
 
+bool store_catalog_has(const struct store_catalog *catalog, const struct store_catalog_mark *mark)
+{
+    return mark->generation == catalog->mark.generation && mark->version <= catalog->mark.version;
+}
+
 enum status store_catalog_note(struct store_catalog *catalog,
                                const struct store_catalog_mark *mark,
                                struct error *ret_error)
@@ -172,7 +177,7 @@ enum status store_catalog_note(struct store_catalog *catalog,
     uint64_t serial = catalog->serial + 1;
     enum status status = STATUS_OK;
 
-    if (mark->generation == catalog->mark.generation && mark->version <= catalog->mark.version) {
+    if (store_catalog_has(catalog, mark)) {
         return STATUS_OK;
     }
     encode(mark, serial, bytes);

@@ -21,6 +21,7 @@
 #ifndef TABLETSERVER_STORAGE_STORE_STORE_CATALOG_H
 #define TABLETSERVER_STORAGE_STORE_STORE_CATALOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
@@ -57,6 +58,9 @@ void store_catalog_close(struct store_catalog *catalog); /* never opened, but ze
 enum status store_catalog_check(const struct store_catalog *catalog,
                                 const struct store_catalog_offer *offer,
                                 struct error *ret_error);
+
+/* Is it kept already, or a later version of the same catalog? */
+bool store_catalog_has(const struct store_catalog *catalog, const struct store_catalog_mark *mark);
 
 /*
  * Keep it; durable when it returns.  Of the same catalog and a version that is known nothing is done.

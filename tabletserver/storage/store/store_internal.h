@@ -178,6 +178,7 @@ struct store {
     uint64_t erasure_next;
     uint64_t ballast_bytes; /* of its file */
     bool ballast_there;
+    atomic_uint_fast64_t disk_free_bytes; /* when it was measured last */
     bool room_tight; /* there is little room: looked at before each transaction, not now and then */
     uint64_t log_peak_bytes; /* the log's files at their largest since the disk is full */
     int64_t hurry_next_ns;   /* while the disk is full: when deletes are to be flushed next */

@@ -28,21 +28,21 @@
 #define SPARES_WHEN_SHORT 2
 #define MIB               (UINT64_C(1024) * 1024)
 
-static bool find_disk_free(const struct store *store, uint64_t *ret_bytes)
+/* Where the disk hangs this waits: for the work thread alone, and the opening. */
+static bool find_disk_free(struct store *store, uint64_t *ret_bytes)
 {
     struct statvfs numbers;
     if (statvfs(store->folder, &numbers) != 0) {
         return false;
     }
     *ret_bytes = (uint64_t)numbers.f_bavail * (uint64_t)numbers.f_frsize;
+    atomic_store(&store->disk_free_bytes, *ret_bytes);
     return true;
 }
 
 uint64_t store_disk_free_bytes(const struct store *store)
 {
-    uint64_t bytes = 0;
-    (void)find_disk_free(store, &bytes);
-    return bytes;
+    return atomic_load(&store->disk_free_bytes);
 }
 
 static void set_trouble(struct store *store, enum store_condition condition, const char *text)

@@ -32,6 +32,7 @@ void store_trouble_open(struct store *store);
  * again (store_room.h). */
 void store_trouble_heal(struct store *store);
 void store_trouble_fail(struct store *store, const struct error *error);
+/* As the work thread has seen it last: the loop asks, and is not to wait for a disk that hangs. */
 uint64_t store_disk_free_bytes(const struct store *store);
 
 #endif /* TABLETSERVER_STORAGE_STORE_STORE_TROUBLE_H */

@@ -49,6 +49,7 @@ struct node {
     pthread_mutex_t lock;
     struct seen seen[EFFECTS_MAX];
     atomic_uint seen_count;
+    atomic_bool stuck;     /* one of its store loops is */
     bool counts_on_nobody; /* where leases end is not looked at before the test does */
 };
 
@@ -83,6 +84,11 @@ static void on_effect(void *context, const struct lease_effect *effect)
     atomic_store(&node->seen_count, count + 1);
 }
 
+static bool is_stuck(void *context)
+{
+    return atomic_load(&((struct node *)context)->stuck);
+}
+
 static const struct seen *find_seen(struct node *node, enum lease_effect_type type)
 {
     for (unsigned i = 0; i < atomic_load(&node->seen_count); i++) {
@@ -100,7 +106,8 @@ static void node_open(struct node *node, uint64_t server, uint64_t incarnation)
                                             .server = server,
                                             .incarnation = incarnation,
                                             .context = node,
-                                            .on_effect = on_effect};
+                                            .on_effect = on_effect,
+                                            .is_stuck = is_stuck};
     node->server = server;
     atomic_store(&node->seen_count, 0);
     cr_assert_eq(beacons_create(&options, &node->beacons, &error), STATUS_OK);
@@ -156,6 +163,26 @@ Test(beacons, two_servers_hold_each_others_leases_until_one_is_gone)
     cr_assert_eq(find_seen(&a, LEASE_EFFECT_SILENT)->version, 3);
     cr_assert_lt(atomic_load(&beacons_lease_end(a.beacons, 2)->until_ns), gone_ns + QUICK.lease_ns);
     node_close(&a);
+}
+
+/* Whose loop hangs cannot give up what it leads: its silence does. */
+Test(beacons, who_is_stuck_is_silent_until_it_goes_on)
+{
+    static struct node a;
+    static struct node b;
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    introduce(&a, &b);
+    WAIT_FOR(holds(&a, &b) && holds(&b, &a));
+    cr_assert(beacons_grant(a.beacons, 2, 20, 5, 3));
+    clock_sleep_us(50 * 1000);
+    atomic_store(&b.stuck, true);
+    WAIT_FOR(!holds(&a, &b) && !holds(&b, &a));
+    WAIT_FOR(find_seen(&a, LEASE_EFFECT_SILENT) != NULL);
+    atomic_store(&b.stuck, false);
+    WAIT_FOR(holds(&a, &b) && holds(&b, &a));
+    node_close(&a);
+    node_close(&b);
 }
 
 /* It is told of once, and who is not dialled gives no lease. */

@@ -55,6 +55,15 @@ static int start(char **arguments, struct daemon *ret_daemon)
 #define START(...) \
     start((char *[]){"test-daemon", __VA_ARGS__ __VA_OPT__(, ) NULL}, &(struct daemon){0})
 
+/* Whatever main() waits for then. */
+Test(daemon, ends_within_its_time, .exit_code = DAEMON_EXIT_FAILED, .timeout = 60)
+{
+    daemon_end_within(50000);
+    for (;;) {
+        (void)pause();
+    }
+}
+
 Test(daemon, command_line)
 {
     cr_redirect_stdout();

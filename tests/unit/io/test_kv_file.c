@@ -63,6 +63,44 @@ Test(kv, a_first_opening_without_room_for_the_table_of_readers_says_so)
     close_place(&place);
 }
 
+/* Nothing that a reader writes to lies beside the data then, and nothing is left where it lay. */
+Test(kv, readers_apart_need_no_file_beside_the_data)
+{
+    struct place place = {.kv = NULL};
+    struct kv_options options = {.map_size_bytes = UINT64_C(1) << 26, .readers_apart = true};
+    struct error error = {0};
+    struct kv_read *read = NULL;
+    struct stat there;
+    char path[400];
+    test_folder_make(place.folder, sizeof place.folder, "kv");
+    for (int i = 0; i < 2; i++) { /* made, then opened */
+        cr_assert_eq(kv_open(place.folder, &options, &place.kv, &error), STATUS_OK, "%s",
+                     error.text);
+        snprintf(path, sizeof path, "%s/lock.mdb", place.folder);
+        cr_assert_eq(stat(path, &there), -1);
+        snprintf(path, sizeof path, "%s/data.mdb", place.folder);
+        cr_assert_eq(lstat(path, &there), 0);
+        cr_assert(S_ISREG(there.st_mode));
+        cr_assert_eq(kv_read_begin(place.kv, &read), STATUS_OK);
+        for (char key = 'a'; key < 'z'; key++) { /* pages that the reader sees are not taken */
+            struct kv_write *write = begin(place.kv);
+            put(write, (char[]){key, '\0'}, "1");
+            cr_assert_eq(kv_write_commit(write), STATUS_OK);
+        }
+        struct bytes value;
+        bool found = true;
+        cr_assert_eq(kv_read_get(read, bytes_of_text("y"), &value, &found), STATUS_OK);
+        cr_assert_eq(found, i == 1);
+        kv_read_end(read);
+        cr_assert(is_there(place.kv, "y", "1"));
+        kv_close(place.kv);
+    }
+    snprintf(path, sizeof path, "readlink /dev/shm/edubba-*/data | grep -q '^%s/'", place.folder);
+    cr_assert_eq(WEXITSTATUS(system(path)), 1, "something is left in /dev/shm");
+    cr_assert_eq(kv_open(place.folder, &options, &place.kv, &error), STATUS_OK);
+    close_place(&place);
+}
+
 Test(kv, reopened_files_hold_what_was_committed)
 {
     struct place place = open_place(false);

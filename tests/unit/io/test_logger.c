@@ -43,6 +43,33 @@ static size_t count_lines(const char *text)
     return count;
 }
 
+/* A pipe whose reader stands still keeps no thread: what is not read is lost, and counted. */
+Test(logger, who_does_not_read_holds_nobody_up, .timeout = 60)
+{
+    const struct logger_settings settings = {.level = LOG_LEVEL_INFO};
+    int ends[2];
+    logger_init(&settings);
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert_eq(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
+    while (write(ends[1], output, 4096) > 0) {
+    }
+    cr_assert_eq(fcntl(ends[1], F_SETFL, 0), 0);
+    dup2(ends[1], STDERR_FILENO);
+    int64_t begun_ns = clock_monotonic_ns();
+    for (int i = 0; i < 50; i++) {
+        LOG_EVENT(LOG_LEVEL_INFO, "unread", LOG_I64("number", i));
+    }
+    cr_assert_lt(clock_monotonic_ns() - begun_ns, INT64_C(3000000000), "it waits once, for 100 ms");
+    cr_assert_gt(read(ends[0], output, sizeof output - 1), 0);
+    LOG_EVENT(LOG_LEVEL_INFO, "read");
+    LOG_EVENT(LOG_LEVEL_INFO, "again");
+    ssize_t size_bytes = read(ends[0], output, sizeof output - 1);
+    cr_assert_gt(size_bytes, 0);
+    output[size_bytes] = '\0';
+    cr_assert_not_null(strstr(output, " read lost=50\n"), "%s", output);
+    cr_assert_not_null(strstr(output, " again\n"), "%s", output);
+}
+
 Test(logger, one_event_a_line)
 {
     capture(LOG_LEVEL_INFO, false);

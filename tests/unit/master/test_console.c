@@ -407,6 +407,27 @@ Test(console, the_end_does_not_wait_until_all_are_answered)
                  STATUS_OK); /* for stop() */
 }
 
+/* As in a disk that hangs. */
+Test(console, who_asks_while_its_thread_hangs_is_told_so)
+{
+    struct console_keeping keeping = {NULL, NULL};
+    atomic_store(&shown, 0);
+    atomic_store(&stops, true);
+    int raw = ask_raw("/api/v1/cluster", "localhost", "");
+    WAIT_FOR(atomic_load(&shown) == 1);
+    WAIT_FOR((console_look(console, &keeping), keeping.heat != NULL));
+    cr_assert_str_eq(keeping.heat, "the disk does not answer");
+    cr_assert_not_null(keeping.events);
+    says("/api/v1/cluster", 503, "waits for the disk of the master's folder");
+    says("/", 200, "<title>Edubba console</title>");
+    atomic_store(&stops, false);
+    hear(raw);
+    cr_assert_eq(atoi(answer + 9), 200, "%.300s", answer);
+    says("/api/v1/cluster", 200, "active");
+    console_look(console, &keeping);
+    cr_assert_null(keeping.heat);
+}
+
 Test(console, is_for_all_where_that_was_said)
 {
     stop();

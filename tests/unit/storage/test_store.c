@@ -47,6 +47,19 @@ static void write_put(struct store_tablet *tablet, const char *row, const char *
     fixture_write(&fixture, tablet, row, &put, 1);
 }
 
+/* The loop asks, which is not to wait for a disk that hangs: it is told what was seen last, also of a folder that cannot
+ * be looked at any more. */
+Test(store, statistics_ask_no_disk)
+{
+    struct store_statistics numbers;
+    char away[300];
+    (void)snprintf(away, sizeof away, "%s.away", fixture.folder);
+    cr_assert_eq(rename(fixture.folder, away), 0);
+    store_statistics(fixture.store, &numbers);
+    cr_assert_eq(rename(away, fixture.folder), 0);
+    cr_assert_gt(numbers.disk_free_bytes, 0);
+}
+
 Test(store, writes_are_read_after_commit_and_prepared_before)
 {
     struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");

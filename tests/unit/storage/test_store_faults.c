@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "tests/support/forked.h"
 
@@ -278,13 +279,13 @@ static void fill_disk(char path[512], off_t leave_bytes)
     int file = open(path, O_CREAT | O_WRONLY, 0600);
     static char block[65536];
     cr_assert_geq(file, 0);
-    struct store_statistics numbers;
+    struct statvfs numbers;
     do {
         if (write(file, block, sizeof block) <= 0) {
             break;
         }
-        store_statistics(fixture.store, &numbers);
-    } while ((off_t)numbers.disk_free_bytes > leave_bytes);
+        cr_assert_eq(statvfs(fixture.folder, &numbers), 0);
+    } while ((off_t)(numbers.f_bavail * numbers.f_frsize) > leave_bytes);
     (void)close(file);
 }
 
