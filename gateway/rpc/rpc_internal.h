@@ -10,7 +10,7 @@
  *
  * WHAT ENDS A CALL is sent by the thread of its queue, whoever has said it: those that are ready go out
  * together, fewer threads wait for each other inside of libgrpc, and what it tells of the end finds its
- * thread awake.  Of a call that runs alone it is sent by who has it: one change of threads less.
+ * thread awake.  While few calls run it is sent by who has it: one change of threads less to wait for.
  *
  * WHAT IS SENT stays ours until the operation that sends it has ended: messages, trailers.
  */

@@ -11,6 +11,10 @@
 /* So many answers go out together at the most, so that the first does not wait for long. */
 #define ANSWERS_MAX 64
 
+/* So few calls that run have few answers that could go together; who waits for them would wait for a
+ * change of threads more. */
+#define CALLS_FEW 8
+
 /* --- what is ready to be sent ---------------------------------------------------------------- */
 
 /* Nothing comes of it: the thread is awake. */
@@ -44,7 +48,7 @@ void rpc_thread_end_call(struct rpc_call *call)
 {
     struct rpc_thread *thread = call->thread;
     rpc_call_hold(call); /* for us: it may be gone while we are in here */
-    if (atomic_load(&call->server->calls_running) == 1) {
+    if (atomic_load(&call->server->calls_running) <= CALLS_FEW) {
         rpc_call_send_end(call);
     } else if (hand_over(thread, call)) {
         wake(thread, call);
