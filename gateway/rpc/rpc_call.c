@@ -34,6 +34,7 @@ void rpc_call_release(struct rpc_call *call)
     struct rpc_server *server = call->server;
     atomic_fetch_sub(&server->request_bytes, call->request_bytes);
     grpc_byte_buffer_destroy(call->answer);
+    grpc_slice_unref(call->end_text);
     grpc_slice_unref(call->details.value);
     grpc_metadata_array_destroy(&call->metadata); /* what it points at is the call's */
     grpc_call_unref(call->call);
@@ -298,11 +299,13 @@ static struct rpc_call *make(const struct rpc_slot *slot)
     *call = (struct rpc_call){
         .server = slot->server,
         .method = slot->method,
+        .thread = slot->thread,
         .call = slot->call,
         .metadata = slot->metadata,
         .deadline = slot->method != NULL ? slot->deadline : slot->details.deadline,
         .start_ns = clock_monotonic_ns(),
         .holders = 1, /* the method's end */
+        .end_text = grpc_empty_slice(),
         .details = {.value = grpc_empty_slice()},
     };
     arena_init(&call->arena, ARENA_BLOCK_BYTES, CALL_BYTES);

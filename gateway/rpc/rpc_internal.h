@@ -8,6 +8,10 @@
  * end where it is watched, by each send under way, and by each thread inside of a function that starts one; the last to
  * let go frees it.  So a server whose calls have all been freed is used by nobody.
  *
+ * WHAT ENDS A CALL is sent by the thread of its queue, whoever has said it: those that are ready go out
+ * together, fewer threads wait for each other inside of libgrpc, and what it tells of the end finds its
+ * thread awake.  While few calls run it is sent by who has it: one change of threads less to wait for.
+ *
  * WHAT IS SENT stays ours until the operation that sends it has ended: messages, trailers.
  */
 #ifndef GATEWAY_RPC_RPC_INTERNAL_H
@@ -22,6 +26,8 @@
 
 #include "gateway/rpc/rpc.h"
 
+#define RPC_END_OPERATIONS_MAX 4 /* headers, message, status, and whether the caller is gone */
+
 struct rpc_event {
     void (*run)(struct rpc_event *event, bool ok);
 };
@@ -30,7 +36,7 @@ struct rpc_event {
 struct rpc_slot {
     struct rpc_event event; /* first */
     struct rpc_server *server;
-    grpc_completion_queue *queue;
+    struct rpc_thread *thread;       /* of the queue */
     const struct rpc_method *method; /* NULL = any that is not served */
     void *registration;
     grpc_call *call;
@@ -40,18 +46,23 @@ struct rpc_slot {
     grpc_byte_buffer *payload;
 };
 
-/* Runs what a queue brings. */
+/* Runs what a queue brings, and sends what calls of it end with. */
 struct rpc_thread {
     struct rpc_server *server;
     grpc_completion_queue *queue;
     pthread_t thread;
+    struct rpc_event woken;
+    pthread_mutex_t lock;         /* of what follows */
+    struct rpc_call *ready;       /* to be sent, in this order */
+    struct rpc_call **ready_last; /* where the next is linked */
+    bool is_asleep;               /* or about to: who has something for it wakes it */
 };
 
 struct rpc_server {
     struct rpc_settings settings;
     grpc_server *server;
-    grpc_completion_queue **queues;
-    struct rpc_thread *threads;
+    struct rpc_thread *threads; /* one a queue */
+    uint32_t queue_count;
     uint32_t thread_count; /* that run */
     struct rpc_slot *slots;
     size_t slot_count;
@@ -60,10 +71,10 @@ struct rpc_server {
     atomic_uint_fast64_t request_bytes;
     struct rpc_event stopped;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* on the monotonic clock */
-    uint64_t calls_running; /* under lock */
-    uint64_t slots_armed;   /* wait for a call, or their arrival for a thread; under lock */
-    bool is_stopped;        /* libgrpc has let go of all calls and connections; under lock */
+    pthread_cond_t changed;             /* on the monotonic clock */
+    atomic_uint_fast64_t calls_running; /* changes under lock */
+    uint64_t slots_armed; /* wait for a call, or their arrival for a thread; under lock */
+    bool is_stopped;      /* libgrpc has let go of all calls and connections; under lock */
     char address[128];
 };
 
@@ -84,6 +95,11 @@ struct rpc_call {
     void (*on_sent)(void *context);
     void *on_sent_context;
 
+    struct rpc_thread *thread; /* sends what ends it */
+    struct rpc_call *next_ready;
+    grpc_op end[RPC_END_OPERATIONS_MAX];
+    size_t end_count;
+    grpc_slice end_text;
     struct rpc_event finished;
     grpc_byte_buffer *answer; /* NULL = none */
     grpc_metadata details;    /* its value is ours to let go */
@@ -105,11 +121,28 @@ void rpc_call_start(struct rpc_call *call,
                     size_t count,
                     struct rpc_event *event);
 
+/* Start what ends the call.  The caller holds it, or is its thread. */
+void rpc_call_send_end(struct rpc_call *call);
+
 /* A call has come, and is counted as running: make it, and let its method run.  Takes what the slot holds. */
 void rpc_call_begin(struct rpc_slot *slot);
 
 void rpc_call_hold(struct rpc_call *call);
 void rpc_call_release(struct rpc_call *call);
+
+/* Errors: none; rpc_thread_start(): false, there is no thread to be had. */
+void rpc_thread_init(struct rpc_thread *thread,
+                     struct rpc_server *server,
+                     grpc_completion_queue *queue);
+void rpc_thread_deinit(struct rpc_thread *thread);
+bool rpc_thread_start(struct rpc_thread *thread);
+
+/* Until the queue is shut down and empty. */
+void rpc_thread_run(struct rpc_thread *thread);
+
+/* What ends the call is ready: send it, or have its thread send it with what else is.  From any thread; takes the
+ * method's hold. */
+void rpc_thread_end_call(struct rpc_call *call);
 
 void rpc_server_call_begun(struct rpc_server *server);
 void rpc_server_call_ended(struct rpc_server *server);

@@ -129,9 +129,9 @@ static void add_details(struct rpc_call *call, struct bytes details, grpc_op *op
 /* message NULL: none.  Takes the message over. */
 static void end(struct rpc_call *call, grpc_byte_buffer *message, const struct rpc_status *status)
 {
-    grpc_op operations[4];
-    grpc_slice text = grpc_slice_from_copied_buffer(status->text,
-                                                    strnlen(status->text, RPC_TEXT_BYTES_MAX));
+    grpc_op *operations = call->end;
+    call->end_text = grpc_slice_from_copied_buffer(status->text,
+                                                   strnlen(status->text, RPC_TEXT_BYTES_MAX));
     size_t count = add_headers(call, operations);
     call->answer = message;
     if (message != NULL) {
@@ -141,7 +141,7 @@ static void end(struct rpc_call *call, grpc_byte_buffer *message, const struct r
     }
     operations[count] = (grpc_op){.op = GRPC_OP_SEND_STATUS_FROM_SERVER};
     operations[count].data.send_status_from_server.status = (grpc_status_code)status->code;
-    operations[count].data.send_status_from_server.status_details = &text;
+    operations[count].data.send_status_from_server.status_details = &call->end_text;
     add_details(call, status->details, &operations[count]);
     count++;
     if (!call->is_watched) {
@@ -149,12 +149,16 @@ static void end(struct rpc_call *call, grpc_byte_buffer *message, const struct r
         operations[count].data.recv_close_on_server.cancelled = &call->is_closed_by_caller;
         count++;
     }
+    ASSERT(count <= RPC_END_OPERATIONS_MAX);
+    call->end_count = count;
     close_books(call, status->code);
-    call->finished.run = on_finished;
-    rpc_call_hold(call); /* for us; the method's hold is on_finished's now */
-    rpc_call_start(call, operations, count, &call->finished);
-    grpc_slice_unref(text);
-    rpc_call_release(call);
+    rpc_thread_end_call(call);
+}
+
+void rpc_call_send_end(struct rpc_call *call)
+{
+    call->finished.run = on_finished; /* the method's hold is its own now */
+    rpc_call_start(call, call->end, call->end_count, &call->finished);
 }
 
 static void answer_or(struct rpc_call *call,

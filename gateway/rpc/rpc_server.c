@@ -17,47 +17,6 @@
  * libgrpc for a slot: it takes a lock for those, and cancels them when it is shut down. */
 #define SLOTS 8
 
-/* So many in a row, and what they brought starts, also when more are there. */
-#define EVENTS_MAX 64
-
-/* --- events ---------------------------------------------------------------------------------- */
-
-/* Until the queue is shut down and empty.  Where somebody wants to know when there is nothing to do
- * for now, we first look whether there is, and wait then. */
-static void run_queue(const struct rpc_settings *settings, grpc_completion_queue *queue)
-{
-    bool tells = settings->on_idle != NULL;
-    unsigned events = 0;
-    for (;;) {
-        gpr_timespec until = tells && events > 0 ? gpr_inf_past(GPR_CLOCK_REALTIME)
-                                                 : gpr_inf_future(GPR_CLOCK_REALTIME);
-        grpc_event event = grpc_completion_queue_next(queue, until, NULL);
-        if (event.type == GRPC_QUEUE_SHUTDOWN) {
-            return;
-        }
-        if (event.type == GRPC_OP_COMPLETE) {
-            struct rpc_event *tag = event.tag;
-            tag->run(tag, event.success != 0);
-            events++;
-        }
-        if (tells && (event.type == GRPC_QUEUE_TIMEOUT || events == EVENTS_MAX)) {
-            settings->on_idle(settings->context);
-            events = 0;
-        }
-    }
-}
-
-static void *run_thread(void *context)
-{
-    const struct rpc_thread *thread = context;
-    thread_name_set("rpc");
-    if (thread->server->settings.on_idle != NULL) {
-        thread->server->settings.on_idle(thread->server->settings.context);
-    }
-    run_queue(&thread->server->settings, thread->queue);
-    return NULL;
-}
-
 /* --- slots ----------------------------------------------------------------------------------- */
 
 static void arm(struct rpc_slot *slot)
@@ -71,10 +30,11 @@ static void arm(struct rpc_slot *slot)
     if (slot->method != NULL) {
         error = grpc_server_request_registered_call(
             server->server, slot->registration, &slot->call, &slot->deadline, &slot->metadata,
-            &slot->payload, slot->queue, slot->queue, &slot->event);
+            &slot->payload, slot->thread->queue, slot->thread->queue, &slot->event);
     } else {
         error = grpc_server_request_call(server->server, &slot->call, &slot->details,
-                                         &slot->metadata, slot->queue, slot->queue, &slot->event);
+                                         &slot->metadata, slot->thread->queue, slot->thread->queue,
+                                         &slot->event);
     }
     ASSERT(error ==
            GRPC_CALL_OK); /* also while the server is being stopped: then it comes back at once */
@@ -129,7 +89,7 @@ static enum status make_slots(struct rpc_server *server)
         server->slots[i] = (struct rpc_slot){
             .event = {on_arrival},
             .server = server,
-            .queue = server->queues[i / (kinds * SLOTS)],
+            .thread = &server->threads[i / (kinds * SLOTS)],
             .method = kind < settings->method_count ? &settings->methods[kind] : NULL,
             .registration = registrations[kind],
         };
@@ -143,13 +103,8 @@ static enum status make_slots(struct rpc_server *server)
 
 static enum status start_threads(struct rpc_server *server)
 {
-    while (server->thread_count < server->settings.thread_count) {
-        struct rpc_thread *thread = &server->threads[server->thread_count];
-        *thread = (struct rpc_thread){
-            .server = server,
-            .queue = server->queues[server->thread_count],
-        };
-        if (pthread_create(&thread->thread, NULL, run_thread, thread) != 0) {
+    while (server->thread_count < server->queue_count) {
+        if (!rpc_thread_start(&server->threads[server->thread_count])) {
             return STATUS_NO_MEMORY;
         }
         server->thread_count++;
@@ -161,18 +116,18 @@ static enum status start_threads(struct rpc_server *server)
 static enum status make(struct rpc_server *server)
 {
     uint32_t count = server->settings.thread_count;
-    server->queues = memory_allocate_zeroed(count, sizeof *server->queues);
     server->threads = memory_allocate_zeroed(count, sizeof *server->threads);
-    if (server->queues == NULL || server->threads == NULL) {
+    if (server->threads == NULL) {
         return STATUS_NO_MEMORY;
     }
     server->server = rpc_options_make_server(&server->settings);
     if (server->server == NULL) {
         return STATUS_NO_MEMORY;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        server->queues[i] = grpc_completion_queue_create_for_next(NULL);
-        grpc_server_register_completion_queue(server->server, server->queues[i], NULL);
+    for (; server->queue_count < count; server->queue_count++) {
+        grpc_completion_queue *queue = grpc_completion_queue_create_for_next(NULL);
+        rpc_thread_init(&server->threads[server->queue_count], server, queue);
+        grpc_server_register_completion_queue(server->server, queue, NULL);
     }
     enum status status = make_slots(server);
     return status == STATUS_OK ? start_threads(server) : status;
@@ -315,7 +270,7 @@ uint64_t rpc_server_request_bytes(const struct rpc_server *server)
 void rpc_server_call_begun(struct rpc_server *server)
 {
     (void)pthread_mutex_lock(&server->lock);
-    server->calls_running++;
+    atomic_fetch_add(&server->calls_running, 1);
     (void)pthread_mutex_unlock(&server->lock);
 }
 
@@ -323,8 +278,7 @@ void rpc_server_call_begun(struct rpc_server *server)
 void rpc_server_call_ended(struct rpc_server *server)
 {
     (void)pthread_mutex_lock(&server->lock);
-    server->calls_running--;
-    if (server->calls_running == 0) {
+    if (atomic_fetch_sub(&server->calls_running, 1) == 1) {
         (void)pthread_cond_broadcast(&server->changed);
     }
     (void)pthread_mutex_unlock(&server->lock);
@@ -353,9 +307,9 @@ static void wait_until_quiet(struct rpc_server *server, int64_t end_ns)
 {
     bool was_quiet = false;
     int64_t until_ns = end_ns;
-    while (!server->is_stopped || server->calls_running > 0) {
+    while (!server->is_stopped || atomic_load(&server->calls_running) > 0) {
         int64_t time_ns = now_ns();
-        bool is_quiet = server->calls_running == 0;
+        bool is_quiet = atomic_load(&server->calls_running) == 0;
         if (is_quiet && !was_quiet) {
             until_ns = time_ns + QUIET_NS < end_ns ? time_ns + QUIET_NS : end_ns;
         } else if (!is_quiet) {
@@ -376,7 +330,7 @@ void rpc_server_drain(struct rpc_server *server, uint32_t patience_ms)
     int64_t end_ns = now_ns() + (int64_t)patience_ms * 1000000;
     server->is_draining = true;
     server->stopped.run = on_stopped;
-    grpc_server_shutdown_and_notify(server->server, server->queues[0], &server->stopped);
+    grpc_server_shutdown_and_notify(server->server, server->threads[0].queue, &server->stopped);
     (void)pthread_mutex_lock(&server->lock);
     wait_until_quiet(server, end_ns);
     bool is_stopped = server->is_stopped;
@@ -386,7 +340,8 @@ void rpc_server_drain(struct rpc_server *server, uint32_t patience_ms)
     }
     /* An arrival whose caller is gone may wait in a queue still: the server does not wait for it. */
     (void)pthread_mutex_lock(&server->lock);
-    while (!server->is_stopped || server->slots_armed > 0 || server->calls_running > 0) {
+    while (!server->is_stopped || server->slots_armed > 0 ||
+           atomic_load(&server->calls_running) > 0) {
         (void)pthread_cond_wait(&server->changed, &server->lock);
     }
     (void)pthread_mutex_unlock(&server->lock);
@@ -397,18 +352,18 @@ void rpc_server_drain(struct rpc_server *server, uint32_t patience_ms)
 /* Threads end when their queue is empty. */
 static void close_queues(struct rpc_server *server)
 {
-    uint32_t count = server->queues != NULL ? server->settings.thread_count : 0;
-    for (uint32_t i = 0; i < count && server->queues[i] != NULL; i++) {
-        grpc_completion_queue_shutdown(server->queues[i]);
+    for (uint32_t i = 0; i < server->queue_count; i++) {
+        grpc_completion_queue_shutdown(server->threads[i].queue);
     }
-    for (uint32_t i = 0; i < server->thread_count; i++) {
-        (void)pthread_join(server->threads[i].thread, NULL);
-    }
-    for (uint32_t i = 0; i < count && server->queues[i] != NULL; i++) {
-        if (i >= server->thread_count) {
-            run_queue(&server->settings, server->queues[i]); /* nobody else empties it */
+    for (uint32_t i = 0; i < server->queue_count; i++) {
+        struct rpc_thread *thread = &server->threads[i];
+        if (i < server->thread_count) {
+            (void)pthread_join(thread->thread, NULL);
+        } else {
+            rpc_thread_run(thread); /* nobody else empties it */
         }
-        grpc_completion_queue_destroy(server->queues[i]);
+        grpc_completion_queue_destroy(thread->queue);
+        rpc_thread_deinit(thread);
     }
 }
 
@@ -423,7 +378,6 @@ void rpc_server_close(struct rpc_server *server)
     close_queues(server);
     ASSERT(pthread_cond_destroy(&server->changed) == 0);
     ASSERT(pthread_mutex_destroy(&server->lock) == 0);
-    memory_free(server->queues);
     memory_free(server->threads);
     memory_free(server->slots);
     memory_free(server);
