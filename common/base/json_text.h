@@ -14,4 +14,8 @@
 /* Appended with its quotes. */
 void json_text(struct buffer *out, struct bytes text);
 
+/* A row key, for people and programs that are to give it back: as text in which a backslash is two of them, and a byte
+ * that is not printable ASCII is \xNN.  The console's API and `ebt --escaped` take it so. */
+void json_key(struct buffer *out, struct bytes key);
+
 #endif /* COMMON_BASE_JSON_TEXT_H */

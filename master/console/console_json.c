@@ -5,29 +5,6 @@
 #define IS_WHOLE 99.5
 #define LEAST    1e-6
 
-static bool is_printable(uint8_t byte)
-{
-    return byte >= 0x20 && byte < 0x7f;
-}
-
-void json_key(struct buffer *out, struct bytes key)
-{
-    buffer_append_u8(out, '"');
-    for (size_t i = 0; i < key.size_bytes; i++) {
-        uint8_t byte = key.data[i];
-        if (byte == '\\') {
-            buffer_append(out, "\\\\\\\\", 4);
-        } else if (byte == '"') {
-            buffer_append(out, "\\\"", 2);
-        } else if (is_printable(byte)) {
-            buffer_append_u8(out, byte);
-        } else {
-            buffer_append_format(out, "\\\\x%02x", byte);
-        }
-    }
-    buffer_append_u8(out, '"');
-}
-
 void json_id(struct buffer *out, uint64_t number)
 {
     buffer_append_format(out, "\"%llu\"", (unsigned long long)number);

@@ -1,8 +1,5 @@
 /*
- * JSON of the console's API: how keys and numbers are written.  (Names: json_text.h.)
- *
- * Row keys may be any bytes.  They are written as text in which a backslash is two of them, and a byte that
- * is not printable ASCII is \xNN; the API takes keys in the same form.
+ * JSON of the console's API: how numbers are written, and keys read.  (Names and keys are written by json_text.h.)
  *
  * Pure.  Thread rule: the buffer's.
  */
@@ -11,9 +8,6 @@
 
 #include "common/base/buffer.h"
 #include "common/base/json_text.h"
-
-/* A row key, in the form above. */
-void json_key(struct buffer *out, struct bytes key);
 
 /* A number as a string: JavaScript's own have 53 bits. */
 void json_id(struct buffer *out, uint64_t number);

@@ -157,7 +157,7 @@ Test(server_asked, the_row_that_holds_up_a_flush_is_told_whole)
     memcpy(row, "a\0b\\\xff", 5);
     store_held_note(tablet, bytes_of(row, sizeof row));
     char *brief = status_of(client, "\x91\xc3");
-    (void)snprintf(wanted, sizeof wanted, "\"row\":\"a\\\\x00b\\\\x5c\\\\xff%.*s\"}]",
+    (void)snprintf(wanted, sizeof wanted, "\"row\":\"a\\\\x00b\\\\\\\\\\\\xff%.*s\"}]",
                    (int)sizeof row - 5, row + 5);
     cr_assert_not_null(strstr(brief, wanted), "%s", brief);
     free(brief);
