@@ -1,5 +1,5 @@
 /*
- * The gateway's metrics: docs/operations.md tells what each is for.
+ * The gateway's metrics: docs/metrics.md tells what each is for.
  *
  * Thread rule: any thread, after gateway_metrics_init().
  */

@@ -39,7 +39,7 @@ static void tell_refusal(const struct master *master,
         (void)snprintf(
             action, sizeof action,
             "If etcd is full, as etcdctl alarm list says: etcdctl compact, defrag and alarm "
-            "disarm (docs/operations.md, \"etcd is full\").  It goes on by itself within "
+            "disarm (docs/masters.md, \"etcd is full\").  It goes on by itself within "
             "seconds.");
     } else {
         (void)snprintf(

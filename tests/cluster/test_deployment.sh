@@ -94,7 +94,7 @@ well 150 || bad "ebt status complains after the machine has come back"
 
 # --- etcd, as the pages ask of it -------------------------------------------------------------------
 # etcd_ask PAGE WORD...: the line of that page that begins with these, run where a member is; NUMBER stands for the member's.
-OPERATIONS=$ROOT/docs/operations.md
+MASTERS_PAGE=$ROOT/docs/masters.md
 eval "$(sed -n 's/^\$ export ETCDCTL_API/export ETCDCTL_API/p' "$PAGE")"
 etcd_line() { sed -n "s/^\$ \(etcdctl ${*:2}.*\)/\1/p" "$1" | sed "s/  *#.*//; s/8211f1d0f64f3269/${NUMBER:-}/"; }
 etcd_ask() {
@@ -107,14 +107,14 @@ says "etcdctl asks all members" 0 '^3$' eval 'etcd_ask "$PAGE" member list | gre
 says "each answers" 0 '^3$' eval 'etcd_ask "$PAGE" endpoint health 2>&1 | grep -c "is healthy"'
 kill_hard etcd3
 rm -rf "$WORK/3/etcd.data"
-NUMBER=$(etcd_ask "$OPERATIONS" member list | awk -F ', ' '$3 == "m3" { print $1 }')
+NUMBER=$(etcd_ask "$MASTERS_PAGE" member list | awk -F ', ' '$3 == "m3" { print $1 }')
 # One that is asked while etcd still sends to the leader that is gone is lost, as the page says.
 is_removed() {
-    etcd_ask "$OPERATIONS" member remove >>"$WORK/etcd.asked" 2>&1
-    etcd_ask "$OPERATIONS" member list >"$WORK/etcd.members" && ! grep -q ', m3,' "$WORK/etcd.members"
+    etcd_ask "$MASTERS_PAGE" member remove >>"$WORK/etcd.asked" 2>&1
+    etcd_ask "$MASTERS_PAGE" member list >"$WORK/etcd.members" && ! grep -q ', m3,' "$WORK/etcd.members"
 }
 await "a member is lost: it goes" 60 is_removed || cat "$WORK/etcd.asked"
-await "another one may come" 60 eval 'etcd_ask "$OPERATIONS" member add 2>&1 | grep added'
+await "another one may come" 60 eval 'etcd_ask "$MASTERS_PAGE" member add 2>&1 | grep added'
 echo ETCD_INITIAL_CLUSTER_STATE=existing >>"$WORK/3/etcd"
 start_etcd 3
 await "it has come" 60 eval '[[ $(etcd_ask "$PAGE" endpoint health 2>&1 | grep -c "is healthy") == 3 ]]'

@@ -181,8 +181,8 @@ says "status" 0 "serving False edubba/edubba $BIGTABLE_EMULATOR_HOST" python3 -c
 said = json.load(urllib.request.urlopen(sys.argv[1]))
 assert said["methods"] > 20 and said["request_bytes"] >= 0, said
 print(said["state"], said["tls"], said["home"], said["address"])' "$HTTP/status"
-says "every metric is in docs/operations.md" 0 '^$' bash -c "curl -s $HTTP/metrics | sed -nE 's/^# TYPE (edubba_gateway_[a-z_]+) .*/\\1/p' |
-    while read -r name; do grep -qF \"\\\`\$name\\\`\" '$ROOT/docs/operations.md' || echo \"\$name\"; done"
+says "every metric is in docs/metrics.md" 0 '^$' bash -c "curl -s $HTTP/metrics | sed -nE 's/^# TYPE (edubba_gateway_[a-z_]+) .*/\\1/p' |
+    while read -r name; do grep -qF \"\\\`\$name\\\`\" '$ROOT/docs/metrics.md' || echo \"\$name\"; done"
 says "the port in use" 1 "cannot listen at $BIGTABLE_EMULATOR_HOST: is it in use" "$GATEWAY" --set "address=$BIGTABLE_EMULATOR_HOST" --set http.address= --set "masters=$EDUBBA_MASTERS"
 says "the port of HTTP in use" 1 "127.0.0.1:$((PORT + 150)).*in use" "$GATEWAY" --set address=127.0.0.1:0 --set "http.address=127.0.0.1:$((PORT + 150))" --set "masters=$EDUBBA_MASTERS"
 says "a certificate that is not there" 2 'tls.certificate: .*/nonexistent.pem cannot be read: No such file' "$GATEWAY" --set address=127.0.0.1:0 --set http.address= --set "masters=$EDUBBA_MASTERS" \
