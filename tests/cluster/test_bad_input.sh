@@ -337,6 +337,18 @@ says "a newer directory" 1 'newer' "$SERVER" --set "folder=$WORK/newer" --set "a
 start_server 1
 same "nothing is lost" "$(ebt --json lookup T keep)" '{"key":"keep","cells":[{"family":"f","column":"a","timestamp":1000,"value":"1"}]}'
 
+# --- an identity that decayed: the page says what makes it good again -------------------------------
+stop_soft server1
+number_of_first() { ebt --json servers | grep -F "tcp://127.0.0.1:$((PORT + 1))\"" | grep -oE '"server":"[0-9]+' | grep -oE '[0-9]+$'; }
+number=$(number_of_first)
+mend=$(grep -oE 'echo server 6426842121252440231 incarnation 1 >SERVER' "$ROOT/docs/operations.md")
+printf 'server x\n' >"$WORK/server1/SERVER"
+says "an identity that decayed" 1 'SERVER: not the identity of a server.*Files that say who is who' "$SERVER" --set "folder=$WORK/server1" --set "address=tcp://127.0.0.1:0" --set "http.address=127.0.0.1:0"
+(cd "$WORK/server1" && eval "${mend/6426842121252440231/$number}")
+start_server 1
+same "it is who it was" "$(ebt --json lookup T keep)" '{"key":"keep","cells":[{"family":"f","column":"a","timestamp":1000,"value":"1"}]}'
+same "and no other" "$(number_of_first)" "$number"
+
 # --- a wiped disk -----------------------------------------------------------------------------
 stop_soft server1; mv "$WORK/server1/store" "$WORK/wiped"; start_server 1
 for _ in $(seq 600); do ebt tablets T | grep -q unavailable && break; sleep 0.1; done
