@@ -59,6 +59,8 @@ struct edubba_client {
 
     /* The loop. */
     struct location_cache locations;
+    uint32_t addresses_max;       /* with more of them in locations they are thinned out */
+    int64_t addresses_thinned_ns; /* when they were last; at first, when it was opened */
     struct prng prng;
     struct retry_budget budget;
     struct server_lane **lanes; /* (address * LANE_KINDS + kind) * connections + connection */
@@ -66,6 +68,7 @@ struct edubba_client {
     uint32_t connection_next;     /* whose turn it is */
     struct list_link dirty_lanes; /* something was queued */
     struct list_link routes;
+    struct list_link requests; /* that are under way */
     uint32_t masters[EDUBBA_MASTERS_MAX]; /* numbers of their addresses: given, then learned */
     uint32_t master_count;
     uint32_t master_current;            /* index in masters */

@@ -63,6 +63,7 @@ struct server_lane {
     enum lane kind;
     struct link *connected; /* NULL = none */
     bool ready;             /* its handshake is done */
+    int64_t heard_ns;       /* when something last came */
     uint32_t failures;      /* in a row */
     int64_t connect_at_ns;  /* not earlier */
     struct timer connect_timer;
@@ -111,6 +112,13 @@ void lane_give_up(struct server_lane *lane, struct bytes text);
 
 /* What is queued is to look for another way; the connection is left as it is. */
 void lane_turn_away(struct server_lane *lane, struct bytes text);
+
+/* Is it waited for, or connected, and something came since then? */
+bool lane_is_in_use(const struct server_lane *lane, int64_t since_ns);
+
+/* Addresses get other numbers: numbers has them by the old ones, LOCATION_NOT_SERVED = it has none any
+ * more, and its lanes, which wait for nothing, go.  False without memory: nothing was changed. */
+bool lanes_renumber(struct edubba_client *client, const uint32_t *numbers, uint32_t kept_count);
 
 /* Close all connections and free all lanes; no call is on its way. */
 void lanes_destroy(struct edubba_client *client);

@@ -16,9 +16,7 @@ static void finish(struct request *request,
                    struct bytes text,
                    struct bytes body)
 {
-    loop_clear_timer(&request->client->loop, &request->timer);
-    lane_cancel(&request->call);
-    buffer_deinit(&request->body);
+    request_cancel(request);
     request->on_done(request, status, text, body);
 }
 
@@ -376,11 +374,14 @@ void request_start(struct request *request)
     request->asked = LOCATION_NOT_SERVED;
     request->started_ns = request->client->loop.now_ns;
     request->deadline_ns = request->started_ns + request->deadline_ms * NS_PER_MS;
+    list_init(&request->link);
+    list_append(&request->client->requests, &request->link);
     attempt(request);
 }
 
 void request_cancel(struct request *request)
 {
+    list_remove(&request->link);
     loop_clear_timer(&request->client->loop, &request->timer);
     lane_cancel(&request->call);
     buffer_deinit(&request->body);
