@@ -209,6 +209,7 @@ static void lane_close(struct server_lane *lane, enum status status, struct byte
 
     lane->connected = NULL;
     lane->ready = false;
+    lane->asked_ns = 0;
     link_close(link);
     pause_after_failure(lane);
 
@@ -275,6 +276,7 @@ static void run_event(void *context, struct task *task)
 
     if (!link->is_over) {
         lane->heard_ns = lane->client->loop.now_ns;
+        lane->asked_ns = 0;
         if (lane->silence != NULL) {
             silence_heard(lane->silence);
         }
@@ -331,6 +333,7 @@ enum status lane_call(struct server_lane *lane,
     call->lane = lane;
     list_init(&call->link);
     list_append(&lane->calls, &call->link);
+    lane->asked_ns = lane->asked_ns != 0 ? lane->asked_ns : lane->client->loop.now_ns;
     watch(lane);
     return STATUS_OK;
 }
@@ -344,6 +347,16 @@ void lane_cancel(struct call *call)
     list_remove(&call->link);
     call->lane = NULL;
     transport_connection_cancel(lane->connected->connection, call->request);
+}
+
+void lane_cancel_unanswered(struct call *call)
+{
+    struct server_lane *lane = call->lane;
+    lane_cancel(call);
+    if (lane != NULL && lane->ready && list_is_empty(&lane->calls) && lane->asked_ns != 0 &&
+        lane->client->loop.now_ns - lane->asked_ns >= LANE_SILENT_NS) {
+        lane_give_up(lane, bytes_of_text("nothing has come over the connection for long"));
+    }
 }
 
 void lane_credit(struct call *call, uint64_t bytes)

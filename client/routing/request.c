@@ -26,6 +26,7 @@ static void expire(struct request *request)
     (void)error_set(&error, STATUS_DEADLINE_EXCEEDED, "the deadline of %u ms has passed",
                     request->deadline_ms);
     client_append_waited_for(request->client, request->asked, request->trouble.text, &error);
+    lane_cancel_unanswered(&request->call);
     finish(request, error.status, bytes_of_text(error.text), BYTES_EMPTY);
 }
 
@@ -341,7 +342,7 @@ static void give_up_attempt(struct request *request)
     (void)error_set(&error, STATUS_UNAVAILABLE, "%s has not answered for %lld ms",
                     location_cache_address(&request->client->locations, request->asked),
                     (long long)(patience_ns(request) / NS_PER_MS));
-    lane_cancel(&request->call);
+    lane_cancel_unanswered(&request->call);
     request->was_reached = true;
     request->silences++;
     note_silence(request);
