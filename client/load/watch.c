@@ -124,13 +124,18 @@ static void tell_interval(struct load_watch *watch, int64_t now_ns)
     watch->interval_ns = now_ns;
 }
 
+/* Of rows that are loaded no intervals are told, nor of a warm-up. */
+static bool tells_intervals(const struct load_watch *watch)
+{
+    return watch->run->options->interval_s > 0 && watch->is_counting && !watch->run->is_load;
+}
+
 /* The time of the next thing to do. */
 static int64_t next_look_ns(const struct load_watch *watch, int64_t now_ns, int64_t stop_ns)
 {
     int64_t at_ns = now_ns + LOOK_NS;
-    double interval_s = watch->run->options->interval_s;
-    if (interval_s > 0) {
-        int64_t next_ns = watch->interval_ns + (int64_t)(interval_s * 1e9);
+    if (tells_intervals(watch)) {
+        int64_t next_ns = watch->interval_ns + (int64_t)(watch->run->options->interval_s * 1e9);
         at_ns = next_ns < at_ns ? next_ns : at_ns;
     }
     return stop_ns < at_ns && stop_ns > now_ns ? stop_ns : at_ns;
@@ -139,12 +144,11 @@ static int64_t next_look_ns(const struct load_watch *watch, int64_t now_ns, int6
 static void look(struct load_watch *watch, int64_t now_ns)
 {
     const struct load_run *run = watch->run;
-    double interval_s = run->options->interval_s;
     if (!watch->is_counting && (double)(now_ns - run->begun_ns) >= run->warmup_s * 1e9) {
         start_counting(watch, now_ns);
     }
-    if (interval_s > 0 && watch->is_counting && !run->is_load &&
-        (double)(now_ns - watch->interval_ns) >= interval_s * 1e9) {
+    if (tells_intervals(watch) &&
+        (double)(now_ns - watch->interval_ns) >= run->options->interval_s * 1e9) {
         tell_interval(watch, now_ns);
     }
     load_silence_look(&watch->silence, now_ns);

@@ -59,6 +59,8 @@ struct edubba_client {
 
     /* The loop. */
     struct location_cache locations;
+    uint32_t addresses_max;       /* with more of them in locations they are thinned out */
+    int64_t addresses_thinned_ns; /* when they were last; at first, when it was opened */
     struct prng prng;
     struct retry_budget budget;
     struct server_lane **lanes; /* (address * LANE_KINDS + kind) * connections + connection */
@@ -66,9 +68,11 @@ struct edubba_client {
     uint32_t connection_next;     /* whose turn it is */
     struct list_link dirty_lanes; /* something was queued */
     struct list_link routes;
+    struct list_link requests;            /* that are under way */
     uint32_t masters[EDUBBA_MASTERS_MAX]; /* numbers of their addresses: given, then learned */
     uint32_t master_count;
-    uint32_t master_current;            /* index in masters */
+    uint32_t master_replaced; /* of those that were learned, the last whose place another got */
+    uint32_t master_current;  /* index in masters */
     bool is_master[EDUBBA_MASTERS_MAX]; /* has answered as one; others may be tablet servers */
     /* It did not answer: others go first until then. */
     int64_t master_silent_until_ns[EDUBBA_MASTERS_MAX];

@@ -116,7 +116,7 @@ void client_append_waited_for(const struct edubba_client *client,
                               const char *trouble,
                               struct error *error)
 {
-    bool known = address != LOCATION_NOT_SERVED;
+    bool known = address < client->locations.address_count; /* it may have gone: addresses.h */
     size_t used = strlen(error->text);
     (void)snprintf(error->text + used, sizeof error->text - used, "%s%s%s%s",
                    known ? " waiting for " : "",

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "client/operations/admission.h"
+#include "client/routing/addresses.h"
 #include "client/routing/request.h"
 #include "client/routing/route.h"
 #include "common/base/memory.h"
@@ -28,6 +29,7 @@ static void on_settled(void *context)
     for (struct list_link *at; (at = list_take_first(&dirty)) != NULL;) {
         lane_pump(LIST_ELEMENT(at, struct server_lane, dirty));
     }
+    addresses_bound(client);
 }
 
 /* --- what is asked for ------------------------------------------------------------------------ */
@@ -209,6 +211,8 @@ static struct edubba_client *client_make(void)
     list_init(&client->tables);
     list_init(&client->dirty_lanes);
     list_init(&client->routes);
+    list_init(&client->requests);
+    addresses_begin(client, clock_monotonic_ns());
     client->process = entropy_u64();
     client->prng = prng_of_seed(entropy_u64());
     /* Until a server has told its clock, ours has to do. */

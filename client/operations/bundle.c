@@ -270,6 +270,12 @@ static void on_part_timer(void *context, struct timer *timer)
         send_alone(part, bytes_of_text("the rows are served elsewhere now"));
         return;
     }
+    /* The one before may be gone, with its address. */
+    part->lane = lane_choose(client, part->slice.address, LANE_SMALL);
+    if (part->lane == NULL) {
+        pause_for(part, RETRY_PAUSE_CAP_NS);
+        return;
+    }
     part->left = part->slice.count;
     part->parcel.count = part->slice.count;
     part->parcel.size_bytes = part->slice.size_bytes;

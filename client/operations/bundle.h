@@ -13,7 +13,7 @@
  * Invariants:
  *   (1) The completion is called exactly once, when the last row has ended.
  *   (2) All rows' identities are unfinished until then.
- *   (3) Rows of one server are queued in their order, on one lane.
+ *   (3) Rows of one server are queued in their order, on one lane; those that are tried again, on any.
  *
  * Thread rule: made by the submitting thread, then the loop's.
  */
@@ -33,7 +33,7 @@ struct bundle_part {
     struct parcel parcel;
     struct bundle *bundle;
     struct bundle_part *next;
-    struct server_lane *lane;
+    struct server_lane *lane; /* good while the parcel is queued, or on its way */
     struct row_slice slice;
     uint32_t left;  /* rows still TOGETHER: not answered */
     uint32_t again; /* rows that are AGAIN */

@@ -10,8 +10,9 @@
 
 /* One connection, as long as it or an event of it lives. */
 struct link {
-    struct server_lane *lane; /* good while !is_over */
+    struct server_lane *lane; /* good while !is_over, on the loop */
     struct edubba_client *client;
+    enum lane kind;
     struct transport_connection *connection;
     bool is_over; /* closed; later events are stale */
     atomic_uint references;
@@ -61,7 +62,7 @@ static void on_ready(void *context, const struct hello_ack *ack)
     struct link *link = context;
     struct link_event *event = memory_allocate_zeroed(1, sizeof *event);
     /* Of masters, which are met on this lane alone, the clock judges no write. */
-    if (ack->now_us > 0 && link->lane->kind != LANE_CONTROL) {
+    if (ack->now_us > 0 && link->kind != LANE_CONTROL) {
         atomic_store(&link->client->server_clock_offset_us,
                      ack->now_us - clock_monotonic_ns() / 1000);
     }
@@ -149,6 +150,7 @@ enum status lane_connect(struct server_lane *lane, struct error *ret_error)
     }
     link->lane = lane;
     link->client = lane->client;
+    link->kind = lane->kind;
     link->closing = closing;
     atomic_store(&link->references, 1);
     enum status status = start_link(lane, link, ret_error);
@@ -207,6 +209,7 @@ static void lane_close(struct server_lane *lane, enum status status, struct byte
 
     lane->connected = NULL;
     lane->ready = false;
+    lane->asked_ns = 0;
     link_close(link);
     pause_after_failure(lane);
 
@@ -272,6 +275,8 @@ static void run_event(void *context, struct task *task)
     bool kept = false;
 
     if (!link->is_over) {
+        lane->heard_ns = lane->client->loop.now_ns;
+        lane->asked_ns = 0;
         if (lane->silence != NULL) {
             silence_heard(lane->silence);
         }
@@ -328,6 +333,7 @@ enum status lane_call(struct server_lane *lane,
     call->lane = lane;
     list_init(&call->link);
     list_append(&lane->calls, &call->link);
+    lane->asked_ns = lane->asked_ns != 0 ? lane->asked_ns : lane->client->loop.now_ns;
     watch(lane);
     return STATUS_OK;
 }
@@ -341,6 +347,16 @@ void lane_cancel(struct call *call)
     list_remove(&call->link);
     call->lane = NULL;
     transport_connection_cancel(lane->connected->connection, call->request);
+}
+
+void lane_cancel_unanswered(struct call *call)
+{
+    struct server_lane *lane = call->lane;
+    lane_cancel(call);
+    if (lane != NULL && lane->ready && list_is_empty(&lane->calls) && lane->asked_ns != 0 &&
+        lane->client->loop.now_ns - lane->asked_ns >= LANE_SILENT_NS) {
+        lane_give_up(lane, bytes_of_text("nothing has come over the connection for long"));
+    }
 }
 
 void lane_credit(struct call *call, uint64_t bytes)
@@ -366,6 +382,11 @@ void lane_enqueue(struct server_lane *lane, struct parcel *parcel)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
+static uint32_t lanes_of_address(const struct edubba_client *client)
+{
+    return LANE_KINDS * client->connections;
+}
+
 static bool make_room(struct edubba_client *client, uint32_t count)
 {
     if (count <= client->lane_capacity) {
@@ -389,7 +410,8 @@ static struct server_lane *lane_at(struct edubba_client *client,
                                    enum lane kind,
                                    uint32_t connection)
 {
-    uint32_t at = (address * LANE_KINDS + (uint32_t)kind) * client->connections + connection;
+    uint32_t at = address * lanes_of_address(client) + (uint32_t)kind * client->connections +
+                  connection;
     if (!make_room(client, at + 1)) {
         return NULL;
     }
@@ -435,6 +457,47 @@ struct server_lane *lane_choose(struct edubba_client *client, uint32_t address, 
         }
     }
     return next;
+}
+
+bool lane_is_in_use(const struct server_lane *lane, int64_t since_ns)
+{
+    return !list_is_empty(&lane->calls) || !list_is_empty(&lane->queue) ||
+           lane->batches_in_flight > 0 || (lane->connected != NULL && lane->heard_ns >= since_ns);
+}
+
+/* Nothing waits for it; its connection may still be closing when it is gone. */
+static void lane_discard(struct server_lane *lane)
+{
+    if (lane->connected != NULL) {
+        link_close(lane->connected);
+    }
+    silence_destroy(lane->silence);
+    loop_clear_timer(&lane->client->loop, &lane->connect_timer);
+    list_remove(&lane->dirty);
+    memory_free(lane);
+}
+
+bool lanes_renumber(struct edubba_client *client, const uint32_t *numbers, uint32_t kept_count)
+{
+    const uint32_t each = lanes_of_address(client);
+    uint32_t capacity = kept_count * each;
+    struct server_lane **lanes = memory_allocate_zeroed(capacity, sizeof *lanes);
+    if (lanes == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < client->lane_capacity; i++) {
+        struct server_lane *lane = client->lanes[i];
+        if (lane != NULL && numbers[lane->address] == LOCATION_NOT_SERVED) {
+            lane_discard(lane);
+        } else if (lane != NULL) {
+            lane->address = numbers[lane->address];
+            lanes[lane->address * each + i % each] = lane;
+        }
+    }
+    memory_free(client->lanes);
+    client->lanes = lanes;
+    client->lane_capacity = capacity;
+    return true;
 }
 
 void lanes_destroy(struct edubba_client *client)

@@ -25,6 +25,7 @@
 #define LANE_BATCH_OPERATIONS 1024
 #define LANE_FULL_FACTOR      4
 #define LANE_SHARE_MIN        8 /* what fits in a message however little is in flight */
+#define LANE_SILENT_NS        (INT64_C(2000) * 1000 * 1000)
 
 struct parcel;
 struct silence;
@@ -63,6 +64,8 @@ struct server_lane {
     enum lane kind;
     struct link *connected; /* NULL = none */
     bool ready;             /* its handshake is done */
+    int64_t heard_ns;       /* when something last came */
+    int64_t asked_ns;       /* since when something was asked and nothing came; 0 = it did */
     uint32_t failures;      /* in a row */
     int64_t connect_at_ns;  /* not earlier */
     struct timer connect_timer;
@@ -91,6 +94,11 @@ enum status lane_call(struct server_lane *lane,
 /* Nobody waits for it any more.  One that is not on its way is left alone. */
 void lane_cancel(struct call *call);
 
+/* The same, as no answer has come for too long.  Where nothing at all has come over the lane for
+ * LANE_SILENT_NS, and nobody else waits for it, its connection is given up: a machine on the way may have
+ * forgotten it, and never says so. */
+void lane_cancel_unanswered(struct call *call);
+
 /* More of its stream is welcome. */
 void lane_credit(struct call *call, uint64_t bytes);
 
@@ -111,6 +119,13 @@ void lane_give_up(struct server_lane *lane, struct bytes text);
 
 /* What is queued is to look for another way; the connection is left as it is. */
 void lane_turn_away(struct server_lane *lane, struct bytes text);
+
+/* Is it waited for, or connected, and something came since then? */
+bool lane_is_in_use(const struct server_lane *lane, int64_t since_ns);
+
+/* Addresses get other numbers: numbers has them by the old ones, LOCATION_NOT_SERVED = it has none any
+ * more, and its lanes, which wait for nothing, go.  False without memory: nothing was changed. */
+bool lanes_renumber(struct edubba_client *client, const uint32_t *numbers, uint32_t kept_count);
 
 /* Close all connections and free all lanes; no call is on its way. */
 void lanes_destroy(struct edubba_client *client);

@@ -16,9 +16,7 @@ static void finish(struct request *request,
                    struct bytes text,
                    struct bytes body)
 {
-    loop_clear_timer(&request->client->loop, &request->timer);
-    lane_cancel(&request->call);
-    buffer_deinit(&request->body);
+    request_cancel(request);
     request->on_done(request, status, text, body);
 }
 
@@ -28,6 +26,7 @@ static void expire(struct request *request)
     (void)error_set(&error, STATUS_DEADLINE_EXCEEDED, "the deadline of %u ms has passed",
                     request->deadline_ms);
     client_append_waited_for(request->client, request->asked, request->trouble.text, &error);
+    lane_cancel_unanswered(&request->call);
     finish(request, error.status, bytes_of_text(error.text), BYTES_EMPTY);
 }
 
@@ -110,19 +109,63 @@ static void on_closed(struct call *call, enum status status, struct bytes text)
     pause_or_fail(request, status, text);
 }
 
-/* The index of the master at that address, added if need be; master_count if that cannot be. */
-static uint32_t find_master(struct edubba_client *client, struct bytes address)
+static bool is_asked(const struct edubba_client *client, uint32_t master)
+{
+    for (struct list_link *at = client->requests.next; at != &client->requests; at = at->next) {
+        const struct request *request = LIST_ELEMENT(at, struct request, link);
+        if (request->address == REQUEST_TO_MASTER && request->call.lane != NULL &&
+            request->master_asked == master) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A place for one more: one of its own, or that of another that was learned, in turn; where masters come and
+ * go that has mostly gone.  Not of the one that has just named it.  EDUBBA_MASTERS_MAX: there is none. */
+static uint32_t take_place(struct edubba_client *client, uint32_t named_by)
+{
+    if (client->master_count < EDUBBA_MASTERS_MAX) {
+        return client->master_count++;
+    }
+    uint32_t learned = client->master_count - client->given_count;
+    for (uint32_t i = 0; i < learned; i++) {
+        client->master_replaced = (client->master_replaced + 1) % learned;
+        uint32_t at = client->given_count + client->master_replaced;
+        if (at != named_by && !is_asked(client, at)) {
+            return at;
+        }
+    }
+    return EDUBBA_MASTERS_MAX;
+}
+
+static void put_master(struct edubba_client *client, uint32_t at, uint32_t number)
+{
+    client->masters[at] = number;
+    client->is_master[at] = false;
+    client->master_silent_until_ns[at] = 0;
+    for (struct list_link *each = client->requests.next; each != &client->requests;
+         each = each->next) {
+        LIST_ELEMENT(each, struct request, link)->refused_by &= ~(UINT32_C(1) << at);
+    }
+}
+
+/* The index of the master at that address, added if need be; EDUBBA_MASTERS_MAX if that cannot be. */
+static uint32_t find_master(struct edubba_client *client, struct bytes address, uint32_t named_by)
 {
     uint32_t number = 0;
     uint32_t at = 0;
     if (location_cache_intern(&client->locations, address, &number) != STATUS_OK) {
-        return client->master_count;
+        return EDUBBA_MASTERS_MAX;
     }
     while (at < client->master_count && client->masters[at] != number) {
         at++;
     }
-    if (at == client->master_count && at < EDUBBA_MASTERS_MAX) {
-        client->masters[client->master_count++] = number;
+    if (at == client->master_count) {
+        at = take_place(client, named_by);
+        if (at < EDUBBA_MASTERS_MAX) {
+            put_master(client, at, number);
+        }
     }
     return at;
 }
@@ -153,8 +196,8 @@ static bool follow(struct request *request, struct bytes body)
         request->redirections < REDIRECTIONS_MAX &&
         standby_response_decode(body, &arena, &standby, NULL) == STATUS_OK &&
         is_dialable(standby.active)) {
-        uint32_t active = find_master(client, standby.active);
-        follows = active < client->master_count && active != request->master_asked &&
+        uint32_t active = find_master(client, standby.active, request->master_asked);
+        follows = active < EDUBBA_MASTERS_MAX && active != request->master_asked &&
                   !(request->servers_may_answer && is_silent(client, active));
         client->master_current = follows ? active : client->master_current;
     }
@@ -343,7 +386,7 @@ static void give_up_attempt(struct request *request)
     (void)error_set(&error, STATUS_UNAVAILABLE, "%s has not answered for %lld ms",
                     location_cache_address(&request->client->locations, request->asked),
                     (long long)(patience_ns(request) / NS_PER_MS));
-    lane_cancel(&request->call);
+    lane_cancel_unanswered(&request->call);
     request->was_reached = true;
     request->silences++;
     note_silence(request);
@@ -376,11 +419,14 @@ void request_start(struct request *request)
     request->asked = LOCATION_NOT_SERVED;
     request->started_ns = request->client->loop.now_ns;
     request->deadline_ns = request->started_ns + request->deadline_ms * NS_PER_MS;
+    list_init(&request->link);
+    list_append(&request->client->requests, &request->link);
     attempt(request);
 }
 
 void request_cancel(struct request *request)
 {
+    list_remove(&request->link);
     loop_clear_timer(&request->client->loop, &request->timer);
     lane_cancel(&request->call);
     buffer_deinit(&request->body);

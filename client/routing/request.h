@@ -28,6 +28,7 @@
 
 struct request {
     struct task task;
+    struct list_link link; /* in client->requests, while it is under way */
     struct call call;
     struct edubba_client *client;
     enum method method;

@@ -16,6 +16,14 @@ const namesStay = (page) => page.evaluate(() => {
   return place.scrollLeft > 0 && place.querySelector('tbody td').getBoundingClientRect().left >= place.getBoundingClientRect().left - 1;
 });
 
+/** How high tablets are drawn whose first rows have bytes that do not print. */
+const heights = (page) => page.evaluate(() => {
+  const starts = ['', 'a\\x00', 'a1', 'a\\xff', 'b'];
+  const map = starts.map((start, i) => ({ tablet: i + 1, start, end: starts[i + 1] ?? '', server: 1 }));
+  const drawn = heat_map({ maps: [map], moments: [{ map: 0, from_s: 0, to_s: 1, by_tablet: starts.map(() => 1) }] }, String, 400);
+  return [...drawn.matchAll(/<rect [^>]*height="([^"]*)"/g)].map(([, height]) => Number(height));
+});
+
 export async function lookAtLab(browser, address, check, shot) {
   const said = [];
   const open = async (options) => {
@@ -34,6 +42,8 @@ export async function lookAtLab(browser, address, check, shot) {
   check('lab: the chart says what it counts', screen.text.includes('Writes over time, events a second'));
   check('lab: and what its dots are, where there are any', screen.text.includes('● a tablet was split') === screen.changes > 0, screen.changes);
   check('lab: charts are drawn', screen.cells > 20, screen.cells);
+  const drawn = await heights(wide);
+  check('lab: tablets stand in the order of their rows, whatever bytes these have', drawn.length === 5 && drawn.every((height) => height > 0), drawn);
   check('lab: what is wrong with the schema is said', screen.text.includes('are about one user, u000042'), screen.text.slice(0, 600));
   await shot(wide, 'lab');
   await wide.close();

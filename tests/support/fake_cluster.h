@@ -46,14 +46,29 @@ static inline struct buffer fake_say_active(const struct fake_server *server)
     return message;
 }
 
+/* It stands by. */
+static inline struct buffer fake_name_active(const struct fake_cluster *cluster)
+{
+    const struct standby_response standby = {.active = bytes_of_text(cluster->master_names)};
+    struct buffer message = fake_message(STATUS_UNAVAILABLE);
+    standby_response_encode(&standby, &message);
+    return message;
+}
+
 static inline void fake_dispatch(struct fake_server *server,
                                  const struct transport_request *request,
                                  struct transport_reply *reply)
 {
     struct fake_cluster *cluster = server->cluster;
     struct buffer message = BUFFER_INIT;
-    if (server->index > 0 && request->method >= METHOD_CREATE_TABLE) {
+    bool is_of_masters = request->method >= METHOD_CREATE_TABLE;
+    if (server->index > 0 && server->index != cluster->active && is_of_masters) {
         transport_reply_fail(reply, STATUS_UNIMPLEMENTED, "ask a master");
+        return;
+    }
+    if (server->index == 0 && cluster->master_names != NULL && is_of_masters) {
+        message = fake_name_active(cluster);
+        transport_reply_send(reply, &message, true);
         return;
     }
     switch ((int)request->method) {

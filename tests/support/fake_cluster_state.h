@@ -87,7 +87,9 @@ struct fake_cluster {
 
     /* The script. */
     bool table_is_gone;
-    int64_t master_ahead_us;       /* its clock, as it tells it; from the next handshake on */
+    int64_t master_ahead_us;  /* its clock, as it tells it; from the next handshake on */
+    const char *master_names; /* it stands by, and names this one; NULL = it is the active one */
+    int active;               /* the server that is a master, too: the active one */
     bool is_frozen[FAKE_SERVERS];  /* it takes connections and requests, and says nothing */
     bool is_deposed[FAKE_SERVERS]; /* it refuses operations, and does not know who leads */
     bool is_behind[FAKE_SERVERS];  /* it does not know where tablets are */

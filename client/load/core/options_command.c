@@ -11,6 +11,13 @@ static void put_count(FILE *out, const char *name, uint64_t count, uint64_t of_w
     }
 }
 
+/* Addresses may stand apart by blanks: one word of the command all the same. */
+static void put_masters(FILE *out, const char *masters)
+{
+    const char *quote = strpbrk(masters, " \t") != NULL ? "'" : "";
+    fprintf(out, " --masters %s%s%s", quote, masters, quote);
+}
+
 void load_options_command(FILE *out,
                           const struct load_options *options,
                           const char *phase,
@@ -19,7 +26,7 @@ void load_options_command(FILE *out,
     const struct load_options plain = load_options_default();
     fprintf(out, "edubba-load %s%s%s", phase, phase[0] != '\0' ? " " : "", workload->name);
     if (options->masters != NULL) {
-        fprintf(out, " --masters %s", options->masters);
+        put_masters(out, options->masters);
     }
     if (strcmp(options->table, plain.table) != 0) {
         fprintf(out, " --table %s", options->table);

@@ -288,6 +288,16 @@ Test(load_options, a_command_for_the_same_rows_says_all_that_differs)
                    "--records 5 --value-size 9 --keys series --hosts 1000");
 }
 
+/* The client takes blanks between addresses; a shell would take them for the ends of words. */
+Test(load_options, addresses_with_blanks_between_them_stay_one_word)
+{
+    struct load_options options;
+    cr_assert(PARSE(&options, "--masters", "tcp://h:1, tcp://i:1"));
+    cr_assert(goes(&options, "ycsb-c"), "%s", problem);
+    expect_command(&options, "load", "ycsb-c",
+                   "edubba-load load ycsb-c --masters 'tcp://h:1, tcp://i:1'");
+}
+
 /* A command that lacks its end would be about other rows, or another table. */
 Test(load_options, a_command_is_whole_however_long)
 {

@@ -100,9 +100,12 @@ function heat(v) {
   return `rgb(${stops[i].map((c, k) => Math.round(c + (stops[i + 1][k] - c) * f)).join(",")})`;
 }
 
+/* A key stands as text, each byte of it that does not print as \xNN: its bytes again, which are what rows are sorted by. */
+const key_bytes = key => key.replace(/\\x([0-9a-f]{2})/g, (_, digits) => String.fromCharCode(parseInt(digits, 16)));
+
 /* Rows are stretches between any two ends that a tablet ever had; a tablet covers one or more of them. */
 function heat_map(phase, address, W) {
-  const starts = [...new Set(phase.maps.flatMap(map => map.map(t => t.start)))].sort();
+  const starts = [...new Set(phase.maps.flatMap(map => map.map(t => t.start)))].sort((a, b) => key_bytes(a) < key_bytes(b) ? -1 : 1);
   const row = new Map(starts.map((s, i) => [s, i]));
   const L = 40, B = 22, high = Math.max(5, Math.min(22, 260 / starts.length)), H = high * starts.length + B;
   const end = Math.max(0.001, ...phase.moments.map(m => m.to_s));
