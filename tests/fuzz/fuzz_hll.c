@@ -3,12 +3,13 @@
  * first one is.
  *
  * Whatever they are, nothing may crash.  What passes the check must merge with itself, extract,
- * and stay a state; two that pass must merge alike both ways, and in place alike if at all.
+ * and stay a state; two that pass must merge alike both ways, and in place alike if at all.  The form of what passes
+ * passes too, and every form is its own.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/aggregate/aggregate.h"
+#include "common/aggregate/aggregate_form.h"
 #include "common/base/assert.h"
 #include "common/base/endian.h"
 
@@ -47,6 +48,19 @@ static void merge_unchecked(enum aggregate_kind kind, struct bytes a, struct byt
     buffer_deinit(&folded);
 }
 
+static void check_form(enum aggregate_kind kind, struct bytes state, bool passes)
+{
+    struct buffer rooms[2] = {BUFFER_INIT, BUFFER_INIT};
+    struct bytes form = BYTES_EMPTY;
+    struct bytes again = BYTES_EMPTY;
+    ASSERT(aggregate_form(kind, state, &rooms[0], &form) == STATUS_OK);
+    ASSERT(aggregate_form(kind, form, &rooms[1], &again) == STATUS_OK);
+    ASSERT(bytes_equal(form, again));
+    ASSERT(IMPLIES(passes, aggregate_check_state(kind, form, NULL) == STATUS_OK));
+    buffer_deinit(&rooms[0]);
+    buffer_deinit(&rooms[1]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -64,6 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct error error;
         bool a_passes = aggregate_check_state(kinds[i], a, &error) == STATUS_OK;
         bool b_passes = aggregate_check_state(kinds[i], b, &error) == STATUS_OK;
+        check_form(kinds[i], a, a_passes);
+        check_form(kinds[i], b, b_passes);
         if (a_passes) {
             check_pair(kinds[i], a, a);
         }

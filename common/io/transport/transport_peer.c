@@ -152,6 +152,7 @@ static enum status on_hello(struct transport_peer *peer,
     if (status != STATUS_OK) {
         return status;
     }
+    peer->judged = true;
     status = judge_hello(peer, &hello, &refusal);
     if (status == STATUS_OK) {
         peer->lane = (enum lane)hello.lane;
@@ -168,6 +169,20 @@ static enum status on_hello(struct transport_peer *peer,
     };
     answer_hello(peer, &ack);
     return STATUS_OK;
+}
+
+/* Nothing is taken behind a HELLO that was refused, though it may have come with it; nor a second one. */
+static enum status on_greeting(struct transport_peer *peer,
+                               const struct stream_message *message,
+                               struct error *ret_error)
+{
+    if (peer->judged) {
+        return error_set(ret_error, STATUS_MALFORMED, "more behind a HELLO that was refused");
+    }
+    if (message->type != FRAME_HELLO) {
+        return error_set(ret_error, STATUS_MALFORMED, "no HELLO at the beginning");
+    }
+    return on_hello(peer, message, ret_error);
 }
 
 /* --- requests ---------------------------------------------------------------------------------- */
@@ -297,9 +312,7 @@ static enum status on_message(void *owner,
 {
     struct transport_peer *peer = owner;
     if (!atomic_load(&peer->greeted)) {
-        return message->type == FRAME_HELLO
-                   ? on_hello(peer, message, ret_error)
-                   : error_set(ret_error, STATUS_MALFORMED, "no HELLO at the beginning");
+        return on_greeting(peer, message, ret_error);
     }
     switch (message->type) {
     case FRAME_REQUEST:

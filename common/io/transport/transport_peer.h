@@ -48,7 +48,8 @@ struct transport_peer {
     atomic_uint references;
     enum lane lane;
     uint64_t process;
-    atomic_bool greeted;       /* HELLO was answered with OK; set by the receive callback */
+    bool judged;               /* HELLO was answered; the receive callback's alone */
+    atomic_bool greeted;       /* with OK; set by the receive callback */
     bool has_place;            /* one of connections_max; guarded by the listener's lock */
     _Atomic int64_t active_ns; /* monotonic: accepted, greeted, asked something, was answered */
 

@@ -1,5 +1,6 @@
 #include "tabletserver/storage/copies/store_digest.h"
 
+#include "common/aggregate/aggregate_form.h"
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
 #include "common/base/memory.h"
@@ -15,6 +16,7 @@
 struct store_digesting {
     struct store_schema *schema;
     struct store_read *read;
+    struct buffer form; /* of the cell that is being added, where it is not the value itself */
 };
 
 /* --- life --------------------------------------------------------------------------------------- */
@@ -76,6 +78,7 @@ void store_digest_end(struct store_digesting *digesting)
     if (digesting->schema != NULL) {
         store_schema_unref(digesting->schema);
     }
+    buffer_deinit(&digesting->form);
     memory_free(digesting);
 }
 
@@ -97,25 +100,35 @@ static void add_row(struct store_digest *digest, struct bytes row)
     digest->rows++;
 }
 
-static void add_cell(struct store_digest *digest, const struct cell *cell)
+static void add_cell(struct store_digest *digest, const struct cell *cell, struct bytes value)
 {
     uint8_t head[HEAD_BYTES];
     store_be64(head, cell->family); /* above 0: no row's head */
     store_be64(head + 8, cell->qualifier.size_bytes);
     store_be64(head + 16, (uint64_t)cell->timestamp_us);
-    store_be64(head + 24, cell->value.size_bytes);
+    store_be64(head + 24, value.size_bytes);
     head[0] = 1;
     add(digest, bytes_of(head, sizeof head));
     add(digest, cell->qualifier);
-    add(digest, cell->value);
+    add(digest, value);
+}
+
+/* The order in which a copy folded what was written to a cell is its own. */
+static enum status form_of(struct store_digesting *digesting,
+                           const struct cell *cell,
+                           struct bytes *ret_form)
+{
+    const struct family *family = table_family_by_number(&digesting->schema->table, cell->family);
+    enum aggregate_kind kind = family == NULL ? AGGREGATE_NONE : family->aggregate;
+    return aggregate_form(kind, cell->value, &digesting->form, ret_form);
 }
 
 /* A row without a visible cell is none. */
-static enum status digest_row(struct row_reader *reader,
+static enum status digest_row(struct store_digesting *digesting,
                               struct bytes row,
                               struct store_digest *digest)
 {
-    struct cell_source source = row_reader_source(reader);
+    struct cell_source source = row_reader_source(store_read_reader(digesting->read));
     struct cell cell;
     bool found = false;
     bool any = false;
@@ -129,7 +142,11 @@ static enum status digest_row(struct row_reader *reader,
             any = true;
             add_row(digest, row);
         }
-        add_cell(digest, &cell);
+        struct bytes form = BYTES_EMPTY;
+        status = form_of(digesting, &cell, &form);
+        if (status == STATUS_OK) {
+            add_cell(digest, &cell, form);
+        }
     }
     return status;
 }
@@ -143,11 +160,12 @@ static enum status keep_row(struct buffer *out, struct bytes row)
 
 /* From where `at` stands, which moves along.  The range ends with a row that is shown: of one that is not,
  * another copy may have nothing any more. */
-static enum status digest_rows(struct row_reader *reader,
+static enum status digest_rows(struct store_digesting *digesting,
                                struct buffer *at,
                                uint64_t bytes_max,
                                struct store_digest *digest)
 {
+    struct row_reader *reader = store_read_reader(digesting->read);
     enum row_seek seek = at->size_bytes == 0 ? ROW_AT_OR_AFTER : ROW_AFTER;
     enum status status = STATUS_OK;
     while (status == STATUS_OK && digest->size_bytes < bytes_max) {
@@ -162,7 +180,7 @@ static enum status digest_rows(struct row_reader *reader,
         seek = ROW_AFTER;
         status = keep_row(at, row);
         if (status == STATUS_OK) {
-            status = digest_row(reader, buffer_bytes(at), digest);
+            status = digest_row(digesting, buffer_bytes(at), digest);
         }
         if (status == STATUS_OK && digest->rows > rows_before) {
             status = keep_row(&digest->last, buffer_bytes(at));
@@ -183,7 +201,7 @@ enum status store_digest_run(struct store_digesting *digesting,
         status = keep_row(&ret_digest->last, after);
     }
     if (status == STATUS_OK) {
-        status = digest_rows(store_read_reader(digesting->read), &at, bytes_max, ret_digest);
+        status = digest_rows(digesting, &at, bytes_max, ret_digest);
     }
     buffer_deinit(&at);
     return status;

@@ -2,8 +2,9 @@
  * What a tablet's copy shows, in 128 bits: to be compared with another copy's (docs/replication.md, section 9).
  *
  * Digested is what a reader of the table sees at one sequence and time: rows, columns, timestamps, values; so
- * nothing depends on how chunks are cut, what is in memory, and what of expired cells was erased when.  Not in
- * it: stamps, and exactly-once records (which of them are still there depends on whom a copy has answered).
+ * nothing depends on how chunks are cut, what is in memory, and what of expired cells was erased when; nor on the
+ * order in which sketches were folded (common/aggregate/aggregate_form.h).  Not in it: stamps, and exactly-once
+ * records (which of them are still there depends on whom a copy has answered).
  *
  * Thread rule: begun on the loop; run and ended by any thread that may wait for the disk.
  */

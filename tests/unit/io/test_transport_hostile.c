@@ -1,4 +1,5 @@
 /* What the wire may do to a listener: every line of it closes that connection, and no other. */
+#include <netinet/tcp.h>
 #include <poll.h>
 
 #include "common/base/endian.h"
@@ -79,6 +80,33 @@ Test(hostile, an_unknown_version_is_told_so)
     raw_expect_closed(raw);
     close(raw);
     close_both();
+}
+
+/* From here on what is sent waits, to arrive together with what follows. */
+static void raw_cork(int raw, int corked)
+{
+    cr_assert_eq(setsockopt(raw, IPPROTO_TCP, TCP_CORK, &corked, sizeof corked), 0);
+}
+
+/* A better greeting in the same packet, and what is asked on it: it was refused, and that is all. */
+Test(hostile, nothing_is_taken_behind_a_greeting_that_was_refused)
+{
+    struct frame_header header;
+    uint8_t payload[4096];
+    int raw = raw_connect(own_host(), transport_listener_port(service.listener));
+    raw_cork(raw, 1);
+    raw_hello(raw, WIRE_VERSION + 1, WIRE_VERSION + 9);
+    raw_hello(raw, WIRE_VERSION_OLDEST, WIRE_VERSION);
+    raw_request(raw, 1, bytes_of_text("x"), 0);
+    raw_cork(raw, 0);
+    size_t size_bytes = raw_receive_frame(raw, &header, payload, sizeof payload);
+    struct hello_ack ack;
+    cr_assert_eq(hello_ack_decode(bytes_of(payload, size_bytes), &ack, NULL), STATUS_OK);
+    cr_assert_eq(ack.status, STATUS_VERSION);
+    raw_expect_closed(raw);
+    close(raw);
+    close_both();
+    cr_assert_eq(service.requests, 1, "only the bystander's");
 }
 
 Test(hostile, a_newer_dialler_that_still_speaks_ours_is_served)

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
 #include "common/base/memory.h"
-#include "common/model/regex.h"
+#include "common/model/filter_pattern.h"
 
 #define MEMORY_BYTES (1024 * 1024)
 
@@ -53,6 +53,54 @@ Test(regex, pattern_may_hold_a_zero_byte)
     cr_assert(regex_matches(regex, bytes_of("a\0b", 3)));
     cr_assert_not(regex_matches(regex, bytes_of("a", 1)));
     regex_destroy(regex);
+}
+
+static void expect_alike(const struct pattern *pattern,
+                         const struct regex *regex,
+                         struct bytes source,
+                         struct bytes text)
+{
+    cr_assert_eq(pattern_matches(pattern, text), regex_matches(regex, text),
+                 "pattern of %zu bytes, with %02x; text of %zu bytes, with %02x", source.size_bytes,
+                 source.data[source.size_bytes > 1], text.size_bytes, text.data[0]);
+}
+
+/* On texts that hold the byte, another one, both, neither, and a line's end behind. */
+static void expect_as_regex(struct bytes source, uint8_t byte)
+{
+    struct arena arena;
+    arena_init(&arena, 1024, SIZE_MAX);
+    struct pattern pattern = {.kind = PATTERN_EXACT};
+    struct regex *regex = NULL;
+    enum status status = regex_compile(source, MEMORY_BYTES, &regex, NULL);
+    cr_assert_eq(pattern_compile(source, MEMORY_BYTES, &arena, &pattern, NULL), status,
+                 "pattern of %zu bytes, with %02x", source.size_bytes, byte);
+    if (status == STATUS_OK) {
+        const uint8_t text[] = {byte, '\n', (uint8_t)(byte ^ 1), byte, byte, 'x', '\\', byte, 0};
+        for (size_t from = 0; from < sizeof text; from++) {
+            for (size_t size = 0; size <= sizeof text - from; size++) {
+                expect_alike(&pattern, regex, source, bytes_of(text + from, size));
+            }
+        }
+        pattern_deinit(&pattern);
+        regex_destroy(regex);
+    }
+    arena_deinit(&arena);
+}
+
+/* Most patterns are compared as bytes (filter_pattern.h): with every byte, plain and behind a backslash. */
+Test(regex, what_needs_no_regex_matches_as_one_does)
+{
+    static const char *const ENDS[] = {"", ".*", "\\C*", "*", "+", "{2}", "|x", "$"};
+    for (unsigned byte = 0; byte < 256; byte++) {
+        for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++) {
+            uint8_t source[8] = {'\\', (uint8_t)byte};
+            size_t end_bytes = strlen(ENDS[i]);
+            memcpy(source + 2, ENDS[i], end_bytes);
+            expect_as_regex(bytes_of(source, 2 + end_bytes), (uint8_t)byte);
+            expect_as_regex(bytes_of(source + 1, 1 + end_bytes), (uint8_t)byte);
+        }
+    }
 }
 
 Test(regex, bad_patterns_are_refused_with_a_reason)
