@@ -135,7 +135,7 @@ static enum status load_dropped(struct catalog *catalog,
     if (gone == NULL) {
         return no_memory(ret_error);
     }
-    list_append(&catalog->dropped, &gone->dropped, gone);
+    list_append(&catalog->dropped, &gone->beside, gone);
     state_add_gone(catalog, gone);
     return STATUS_OK;
 }

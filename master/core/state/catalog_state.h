@@ -49,8 +49,8 @@ struct tablet_heirs {
 
 struct gone {
     struct changed changed;
-    struct list_link dropped; /* TABLE_GONE: catalog->dropped; owner = this */
-    uint64_t number;          /* of the tablet or table */
+    struct list_link beside; /* in catalog->dropped, or ->gone: of its kind; owner = this */
+    uint64_t number;         /* of the tablet or table */
     uint64_t table;
     struct tablet_heirs heirs;    /* TABLET_GONE */
     size_t range_count;           /* TABLE_GONE: numbers of its tablets */
@@ -317,8 +317,9 @@ struct catalog {
     /* Who knows a lower version needs the whole map: of what is gone some is forgotten. */
     uint64_t changed_floor;
     int64_t led_looked_ns; /* when catalog_look() last looked which tablets are led */
+    struct list gone;      /* of struct gone: TABLET_GONE, while it is remembered; oldest first */
     size_t gone_tablet_count;
-    struct number_map gone_tablets; /* -> struct gone: TABLET_GONE, as long as it is remembered */
+    struct number_map gone_tablets; /* -> the same */
     struct number_map origins;      /* number of a tablet that is gone -> what came of it */
     struct list dropped;            /* of struct gone: TABLE_GONE */
     struct list unsettled;
