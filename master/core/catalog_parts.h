@@ -168,6 +168,8 @@ int64_t balance_deadline_ns(const struct catalog *catalog);
 void balance_note_size(struct catalog *catalog, const struct tablet *tablet, struct bytes row);
 /* What is known of the load of a tablet that is being made goes over to it from those that it is made of. */
 void balance_inherit(const struct catalog *catalog, struct tablet *made);
+/* A split by size waits, as there are as many tablets as there may be: note that. */
+void balance_note_limit(struct catalog *catalog, const struct tablet *tablet);
 /* Is `other` so much busier than `server` that it should not be made to lead more, though it leads fewer tablets? */
 bool balance_is_busier(const struct catalog *catalog,
                        const struct server *other,

@@ -99,6 +99,7 @@ struct tablet {
     uint64_t reported_operations; /* of the report that told last where in it the load is, */
     uint64_t reported_ns;         /* and how long the time was that the report was about */
     int64_t busy_us;              /* when its leader last told that it is busy */
+    bool limited; /* it was said that it is not split by size, as there are too many tablets */
     bool ahead;   /* the split that is wished is one ahead of a writer that appends */
     bool ordered; /* an order about it is open, as the running round sees it */
     bool hurried; /* a busy server waits for its goal, or it has become hot on its way */
