@@ -250,6 +250,7 @@ struct load_order {
     enum balance_kind kind;
     enum balance_reason reason;
     bool staged;    /* the transaction was begun: what comes of it is waited for */
+    bool undone;    /* MERGE: a person took it back, though it was not late */
     bool withdrawn; /* MERGE: it took too long, so the wish is taken back */
     uint64_t event; /* in the log; several cuts of a split share one */
     uint64_t table;
