@@ -60,6 +60,7 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
     list_init(&catalog->all_stores);
     list_init(&catalog->changed);
     list_init(&catalog->dropped);
+    list_init(&catalog->gone);
     number_map_init(&catalog->gone_tablets);
     number_map_init(&catalog->origins);
     list_init(&catalog->unsettled);

@@ -2,6 +2,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "master/core/catalog_parts.h"
 #include "master/core/state/catalog_state.h"
 
 /* While loading, tablets wait in catalog->dirty until servers and tables are known. */
@@ -135,7 +136,7 @@ static enum status load_dropped(struct catalog *catalog,
     if (gone == NULL) {
         return no_memory(ret_error);
     }
-    list_append(&catalog->dropped, &gone->dropped, gone);
+    list_append(&catalog->dropped, &gone->beside, gone);
     state_add_gone(catalog, gone);
     return STATUS_OK;
 }
@@ -359,6 +360,17 @@ static enum status order_documents(struct catalog *catalog, struct error *ret_er
     return STATUS_OK;
 }
 
+/* Who decided them is gone, and would have taken them back when they take too long. */
+static void adopt_merges(struct catalog *catalog)
+{
+    LIST_FOREACH(const struct tablet, tablet, &catalog->astray) {
+        const struct tablet_goal *goal = &tablet->record.goal;
+        if (goal->wish == GOAL_MERGE && !goal->by_hand && goal->left == tablet->record.number) {
+            load_order_adopt_merge(catalog, tablet);
+        }
+    }
+}
+
 enum status catalog_load(struct catalog *catalog,
                          struct bytes key,
                          struct bytes value,
@@ -431,6 +443,9 @@ enum status catalog_load_end(struct catalog *catalog, int64_t now_ns, struct err
     }
     if (status == STATUS_OK) {
         status = order_documents(catalog, ret_error);
+    }
+    if (status == STATUS_OK) {
+        adopt_merges(catalog);
     }
     catalog->changed_floor = catalog->counters.version;
     return status;

@@ -221,12 +221,16 @@ static enum status check_places(const struct catalog *catalog,
 }
 
 /* Both want the same stores and the same leader: the left one's. */
-static void stage_merge(struct transaction *transaction, struct tablet *left, struct tablet *right)
+static void stage_merge(struct transaction *transaction,
+                        struct tablet *left,
+                        struct tablet *right,
+                        bool by_hand)
 {
     struct tablet_record records[2] = {left->record, right->record};
     struct tablet_goal goal = left->record.goal;
 
     goal.wish = GOAL_MERGE;
+    goal.by_hand = by_hand;
     goal.left = left->record.number;
     goal.right = right->record.number;
     goal.merged = transaction_next_tablet(transaction);
@@ -244,6 +248,7 @@ enum status order_merge(struct catalog *catalog,
                         struct transaction *transaction,
                         struct tablet *left,
                         struct tablet *right,
+                        bool by_hand,
                         struct error *ret_error)
 {
     enum status status = check_part(catalog, left, ret_error);
@@ -257,7 +262,7 @@ enum status order_merge(struct catalog *catalog,
     if (status != STATUS_OK) {
         return status;
     }
-    stage_merge(transaction, left, right);
+    stage_merge(transaction, left, right, by_hand);
     emit_note(catalog,
               &(struct catalog_note){.event = "tablets_to_merge",
                                      .table = left->record.table,
@@ -278,6 +283,7 @@ void order_withdraw_merge(struct catalog *catalog,
         struct tablet_record record = parts[i]->record;
         tablet_goal_wish_nothing(&record.goal);
         transaction_update_tablet(transaction, parts[i], &record);
+        parts[i]->balance.warm_ns = catalog->now_ns; /* not again so soon, because of load */
     }
     emit_note(catalog,
               &(struct catalog_note){.event = "merge_withdrawn",
@@ -304,6 +310,7 @@ static enum status stage_withdrawal(struct catalog *catalog,
     request->answer = effects_begin_message();
     merge_response_encode(&response, &request->answer);
     order_withdraw_merge(catalog, transaction, left, right);
+    load_order_note_undone(catalog, left);
     return STATUS_OK;
 }
 
@@ -340,7 +347,7 @@ enum status order_stage_merge(struct catalog *catalog,
     if (merge.withdrawn) {
         status = stage_withdrawal(catalog, transaction, request, left, right, ret_error);
     } else {
-        status = order_merge(catalog, transaction, left, right, ret_error);
+        status = order_merge(catalog, transaction, left, right, true, ret_error);
         request->left = left->record.number;
         request->right = right->record.number;
     }

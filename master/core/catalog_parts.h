@@ -102,11 +102,13 @@ void order_withdraw_merge(struct catalog *catalog,
                           struct transaction *transaction,
                           struct tablet *left,
                           struct tablet *right);
-/* Wish by their goals that two neighbours be merged.  Errors: they cannot be merged now. */
+/* Wish by their goals that two neighbours be merged.  by_hand: as a person ordered it.  Errors: they cannot be merged
+ * now. */
 enum status order_merge(struct catalog *catalog,
                         struct transaction *transaction,
                         struct tablet *left,
                         struct tablet *right,
+                        bool by_hand,
                         struct error *ret_error);
 
 /* catalog_recover.c: tablets whose members are all lost.  Stage the choice of a copy, as order_stage_drain(). */
@@ -166,6 +168,8 @@ void balance_decide(struct catalog *catalog);
 int64_t balance_deadline_ns(const struct catalog *catalog);
 /* A split by size is being staged: note it as an event, whose outcome is noted when it is done. */
 void balance_note_size(struct catalog *catalog, const struct tablet *tablet, struct bytes row);
+/* A split by size waits, as there are as many tablets as there may be: note that. */
+void balance_note_limit(struct catalog *catalog, const struct tablet *tablet);
 /* What is known of the load of a tablet that is being made goes over to it from those that it is made of. */
 void balance_inherit(const struct catalog *catalog, struct tablet *made);
 /* Is `other` so much busier than `server` that it should not be made to lead more, though it leads fewer tablets? */
@@ -180,6 +184,11 @@ void read_list_events(struct catalog *catalog,
 
 /* catalog_order_load.c: the orders carried out. */
 void load_order_add(struct catalog *catalog, const struct load_order *order, struct bytes row);
+/* A merge that is wished was ordered because of load, under the master before this one: from now on it is looked after, and
+ * taken back in turn where it takes too long. */
+void load_order_adopt_merge(struct catalog *catalog, const struct tablet *left);
+/* A person takes the merge of this one and its right neighbour back: it is not to be ordered again. */
+void load_order_note_undone(struct catalog *catalog, const struct tablet *left);
 /* Stage those whose time has come, as far as the transaction has room. */
 void load_order_plan(struct catalog *catalog, struct transaction *transaction);
 /* When an order can be staged next; CATALOG_NEVER: none waits for that. */

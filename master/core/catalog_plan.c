@@ -274,6 +274,15 @@ bool plan_may_split_on(const struct catalog *catalog,
            catalog->tablets.count < catalog->settings.tablets_max;
 }
 
+/* There may be no more tablets for long, or ever: once for each that waits. */
+static void say_why_it_waits(struct catalog *catalog, struct tablet *tablet)
+{
+    if (!tablet->limited && catalog->tablets.count >= catalog->settings.tablets_max) {
+        tablet->limited = true;
+        balance_note_limit(catalog, tablet);
+    }
+}
+
 static void plan_splits(struct catalog *catalog, struct transaction *transaction)
 {
     size_t index = 0;
@@ -291,6 +300,7 @@ static void plan_splits(struct catalog *catalog, struct transaction *transaction
         }
         struct replica_member leader = tablet_record_leader(&tablet->record);
         if (!plan_may_split_on(catalog, transaction, state_server(catalog, leader.server))) {
+            say_why_it_waits(catalog, tablet);
             index++;
             continue;
         }

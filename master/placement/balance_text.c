@@ -30,13 +30,26 @@ static size_t describe_load(struct balance_decision *decision)
     return length > 0 ? (size_t)length : 0; /* it fits: five numbers and words */
 }
 
+/* The same of one that stores too much. */
+static size_t describe_size(struct balance_decision *decision)
+{
+    const struct event_figures *figures = &decision->figures;
+    int length = snprintf(decision->text, sizeof decision->text,
+                          "%.1f MiB are stored in it (limit %.1f MiB), %" PRIu64 " operations/s: ",
+                          (double)figures->size_bytes / MIB, (double)figures->limit_bytes / MIB,
+                          figures->operations);
+    return length > 0 ? (size_t)length : 0;
+}
+
 static void describe_split(struct balance_decision *decision, char *rest, size_t rest_bytes)
 {
     char row[BYTES_PRINTABLE_SIZE_MAX];
     const struct event_figures *figures = &decision->figures;
 
     (void)bytes_printable(decision->rows[0], row);
-    if (decision->reason == BALANCE_AHEAD) {
+    if (decision->reason == BALANCE_SIZE) {
+        (void)snprintf(rest, rest_bytes, "split at '%s'", row);
+    } else if (decision->reason == BALANCE_AHEAD) {
         (void)snprintf(rest, rest_bytes,
                        "%.0f %% of the writes append: split ahead of them, at '%s'",
                        percent(figures->appended_permille), row);
@@ -94,17 +107,6 @@ static void describe_refusal(struct balance_decision *decision, char *rest, size
     }
 }
 
-static void describe_size(struct balance_decision *decision)
-{
-    char row[BYTES_PRINTABLE_SIZE_MAX];
-    const struct event_figures *figures = &decision->figures;
-    (void)snprintf(decision->text, sizeof decision->text,
-                   "%.1f MiB are stored in it (limit %.1f MiB), %" PRIu64
-                   " operations/s: split at '%s'",
-                   (double)figures->size_bytes / MIB, (double)figures->limit_bytes / MIB,
-                   figures->operations, bytes_printable(decision->rows[0], row));
-}
-
 void balance_describe(struct balance_decision *decision)
 {
     const struct event_figures *figures = &decision->figures;
@@ -113,8 +115,6 @@ void balance_describe(struct balance_decision *decision)
         (void)snprintf(decision->text, sizeof decision->text,
                        "both together %.1f %% of a server's time (limit %.1f %%): merged",
                        percent(figures->share_permille), percent(figures->limit_permille));
-    } else if (decision->reason == BALANCE_SIZE) {
-        describe_size(decision);
     } else if (decision->reason == BALANCE_AHEAD && decision->kind != BALANCE_SPLIT) {
         (void)snprintf(decision->text, sizeof decision->text,
                        "rows will be appended to it: to a server that uses %.0f %% of its time, "
@@ -128,7 +128,7 @@ void balance_describe(struct balance_decision *decision)
             percent(figures->from_permille), percent(figures->mean_permille),
             percent(figures->share_permille), percent(figures->to_permille));
     } else {
-        size_t length = describe_load(decision);
+        size_t length = figures->size_bytes > 0 ? describe_size(decision) : describe_load(decision);
         char *rest = decision->text + length;
         size_t rest_bytes = sizeof decision->text - length;
         if (decision->kind == BALANCE_SPLIT) {

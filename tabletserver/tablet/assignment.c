@@ -6,6 +6,8 @@
 #include "common/model/row_set.h"
 #include "tabletserver/tablet/assignment_item.h"
 
+#define NEAR 4
+
 enum status assignment_list_create(struct assignment_list **ret_list)
 {
     struct assignment_list *list = memory_allocate_zeroed(1, sizeof *list);
@@ -73,6 +75,24 @@ static struct assignment_item *find(const struct assignment_list *list,
                                     size_t *ret_index)
 {
     return find_apart(list, tablet, 0, ret_index);
+}
+
+/* The same for who asks in order of tablets, mostly: *at is where the last one was, or would be. */
+static struct assignment_item *find_next(const struct assignment_list *list,
+                                         uint64_t tablet,
+                                         size_t *at)
+{
+    for (size_t i = 0; i < NEAR && *at < list->count && is_before(list->items[*at], tablet, 0);
+         i++) {
+        *at += 1;
+    }
+    bool is_past = *at == list->count || !is_before(list->items[*at], tablet, 0);
+    if (is_past && (*at == 0 || is_before(list->items[*at - 1], tablet, 0))) {
+        struct assignment_item *item = *at < list->count ? list->items[*at] : NULL;
+        return item != NULL && item->assigned.location.tablet == tablet && item->apart == 0 ? item
+                                                                                            : NULL;
+    }
+    return find(list, tablet, at);
 }
 
 static void take_out(struct assignment_list *list, size_t index)
@@ -281,12 +301,13 @@ void assignment_tell(struct assignment_list *list,
                                   uint64_t store),
                      void *context)
 {
+    size_t at = 0;
+
     for (size_t i = 0; i < list->count; i++) {
         list->items[i]->missed = false;
     }
     for (size_t i = 0; i < held_count; i++) {
-        size_t index = 0;
-        struct assignment_item *item = find(list, held[i].tablet, &index);
+        struct assignment_item *item = find_next(list, held[i].tablet, &at);
         if (item == NULL || item->assigned.removed) {
             continue;
         }
@@ -294,9 +315,9 @@ void assignment_tell(struct assignment_list *list,
         bool passed_on = taken || tell(context, &item->assigned, held[i].store);
         item->missed = item->missed || !passed_on;
     }
+    at = 0;
     for (size_t i = 0; i < held_count; i++) {
-        size_t index = 0;
-        struct assignment_item *item = find(list, held[i].tablet, &index);
+        struct assignment_item *item = find_next(list, held[i].tablet, &at);
         if (item != NULL && !item->assigned.removed) {
             item->told = !item->missed;
         }

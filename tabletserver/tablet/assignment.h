@@ -44,6 +44,9 @@ struct assignment_held {
     uint64_t version; /* of the configuration that its replica has; 0 = none */
 };
 
+/* By tablet, then by store: in that order what follows goes through both lists once, side by side. */
+void assignment_held_sort(struct assignment_held *held, size_t held_count);
+
 enum assignment_action_kind {
     ASSIGNMENT_CREATE, /* empty, in store, as a member's or (as_learner) to be taught */
     ASSIGNMENT_SPLIT,  /* tablet is the parent */
@@ -78,7 +81,8 @@ void assignment_tell(struct assignment_list *list,
                      void *context);
 
 /* Decide.  held in any order.  Actions are in the arena and borrow from the list.  Removals of what
- * was held and is gone, or never was asked for here, are forgotten.  n log n.
+ * was held and is gone, or never was asked for here, are forgotten.  n log n; where held is in order, and all that is
+ * assigned is here, n.
  * Errors: STATUS_NO_MEMORY. */
 enum status assignment_decide(struct assignment_list *list,
                               const struct assignment_held *held,

@@ -375,19 +375,34 @@ static bool is_off(const struct catalog *catalog)
     return !catalog->settings.balance.enabled && catalog->load_order_count == 0;
 }
 
-void balance_note_size(struct catalog *catalog, const struct tablet *tablet, struct bytes row)
+static struct balance_decision of_size(const struct tablet *tablet,
+                                       enum balance_kind kind,
+                                       enum balance_reason reason)
 {
-    struct balance_decision decision = {
-        .kind = BALANCE_SPLIT,
-        .reason = BALANCE_SIZE,
+    return (struct balance_decision){
+        .kind = kind,
+        .reason = reason,
         .table = tablet->record.table,
         .tablet = tablet->record.number,
-        .rows = &row,
-        .row_count = 1,
+        .key = BYTES_EMPTY,
         .figures = {.size_bytes = tablet->size_bytes,
                     .limit_bytes = tablet->record.soft_limit_bytes,
                     .operations = (uint64_t)tablet->balance.quick.operations},
     };
+}
+
+void balance_note_limit(struct catalog *catalog, const struct tablet *tablet)
+{
+    struct balance_decision decision = of_size(tablet, BALANCE_REFUSE, BALANCE_LIMIT);
+    balance_describe(&decision);
+    order(catalog, &decision);
+}
+
+void balance_note_size(struct catalog *catalog, const struct tablet *tablet, struct bytes row)
+{
+    struct balance_decision decision = of_size(tablet, BALANCE_SPLIT, BALANCE_SIZE);
+    decision.rows = &row;
+    decision.row_count = 1;
     balance_describe(&decision);
     order(catalog, &decision);
     /* When it is done is looked at in rounds. */

@@ -49,6 +49,29 @@ void load_order_add(struct catalog *catalog, const struct load_order *order, str
     catalog->load_orders_ns = 0;
 }
 
+void load_order_adopt_merge(struct catalog *catalog, const struct tablet *left)
+{
+    const struct load_order order = {
+        .kind = BALANCE_MERGE,
+        .reason = BALANCE_COLD,
+        .staged = true,
+        .table = left->record.table,
+        .tablet = left->record.number,
+        .right = left->record.goal.right,
+        .decided_ns = catalog->now_ns,
+    };
+    load_order_add(catalog, &order, BYTES_EMPTY);
+}
+
+void load_order_note_undone(struct catalog *catalog, const struct tablet *left)
+{
+    for (size_t i = 0; i < catalog->load_order_count; i++) {
+        struct load_order *order = &catalog->load_orders[i];
+        order->undone = order->undone ||
+                        (order->kind == BALANCE_MERGE && order->tablet == left->record.number);
+    }
+}
+
 void load_order_forget_all(struct catalog *catalog)
 {
     for (size_t i = 0; i < catalog->load_order_count; i++) {
@@ -182,7 +205,7 @@ static struct result stage_merge(struct catalog *catalog,
         return give_up("its neighbour has changed");
     }
     if (is_free(transaction, left) && is_free(transaction, right)) {
-        order->staged = order_merge(catalog, transaction, left, right, NULL) == STATUS_OK;
+        order->staged = order_merge(catalog, transaction, left, right, false, NULL) == STATUS_OK;
     }
     return STAYS_OPEN;
 }
@@ -279,8 +302,6 @@ static struct result stage_withdrawal(struct catalog *catalog,
         return STAYS_OPEN;
     }
     order_withdraw_merge(catalog, transaction, left, right);
-    left->balance.warm_ns = catalog->now_ns; /* not again so soon */
-    right->balance.warm_ns = catalog->now_ns;
     order->staged = true;
     return STAYS_OPEN;
 }
@@ -372,6 +393,9 @@ static struct result look_at_merge(const struct catalog *catalog,
 
     if (order->withdrawn && !wanted) {
         return give_up("it took too long, and was taken back");
+    }
+    if (order->undone && !wanted) {
+        return give_up("it was taken back by hand");
     }
     order->withdrawn = order->withdrawn || (wanted && takes_too_long(catalog, order));
     order->staged = wanted && !order->withdrawn;

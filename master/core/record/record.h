@@ -104,6 +104,7 @@ struct table_record {
 };
 
 #define TABLET_FLAG_START_BY_HAND 1 /* a person asked for this boundary: never merge across it */
+#define TABLET_FLAG_MERGE_BY_LOAD 2 /* in what is written alone: its goal's merge is not by_hand */
 
 /* What the master wishes of a tablet, never what is: the members of the configuration follow it when
  * their primary proposes so. */
@@ -112,7 +113,7 @@ struct tablet_goal {
     uint64_t stores[LIMIT_REPLICAS]; /* ascending; on different servers when they were chosen */
     uint64_t leader;                 /* the one of them that should lead; 0 = whoever */
     enum goal_wish wish;
-    bool by_hand;     /* SPLIT: a person asked for it */
+    bool by_hand;     /* SPLIT, MERGE: a person asked for it */
     uint64_t left;    /* SPLIT: numbers of the children; MERGE: the two neighbours */
     uint64_t right;   /* the same */
     uint64_t merged;  /* MERGE: number of what they become */

@@ -166,6 +166,13 @@ static void put_goal(struct buffer *out, const struct tablet_goal *goal)
     }
 }
 
+/* A goal has no room for another field behind it; and an older master passes over what it does not know of flags. */
+static uint32_t flags_of(const struct tablet_record *record)
+{
+    bool by_load = record->goal.wish == GOAL_MERGE && !record->goal.by_hand;
+    return record->flags | (by_load ? TABLET_FLAG_MERGE_BY_LOAD : 0U);
+}
+
 void tablet_record_encode(const struct tablet_record *record, struct buffer *out)
 {
     size_t start = out->size_bytes;
@@ -175,7 +182,7 @@ void tablet_record_encode(const struct tablet_record *record, struct buffer *out
     record_put_number(out, record->table);
     record_put_number(out, record->configuration.version);
     record_put_number(out, record->state);
-    record_put_number(out, record->flags);
+    record_put_number(out, flags_of(record));
     put_members(out, &record->configuration);
     record_put_number(out, record->parent);
     record_put_number(out, record->absorbed);
@@ -279,6 +286,14 @@ static void take_fields_2(struct record_reader *reader, struct tablet_record *re
     }
 }
 
+static void take_flags(struct tablet_record *record)
+{
+    if (record->goal.wish == GOAL_MERGE) {
+        record->goal.by_hand = (record->flags & TABLET_FLAG_MERGE_BY_LOAD) == 0;
+    }
+    record->flags &= ~(uint32_t)TABLET_FLAG_MERGE_BY_LOAD;
+}
+
 enum status tablet_record_decode(uint64_t number,
                                  struct bytes value,
                                  struct tablet_record *ret_record,
@@ -302,6 +317,7 @@ enum status tablet_record_decode(uint64_t number,
     } else {
         take_fields_2(&reader, &record);
     }
+    take_flags(&record);
     if (reader.bad) {
         return record_corrupt(RECORD_KIND_TABLET, number, "its fields do not fit", ret_error);
     }

@@ -107,6 +107,7 @@ static size_t check_origin(const struct catalog *catalog, const struct tablet *t
 
 void state_check_origins(const struct catalog *catalog)
 {
+    const struct list_link *beside = catalog->gone.head.next;
     size_t origins = 0;
     size_t gone = 0;
 
@@ -120,9 +121,12 @@ void state_check_origins(const struct catalog *catalog)
         const struct gone *tablet = changed->object;
         if (changed->kind == CHANGED_TABLET_GONE) {
             ASSERT(number_map_get(&catalog->gone_tablets, tablet->number) == tablet);
+            ASSERT(beside->owner == tablet);
+            beside = beside->next;
             gone++;
         }
     }
+    ASSERT(beside->owner == NULL);
     ASSERT(catalog->origins.count == origins);
     ASSERT(catalog->gone_tablets.count == gone && catalog->gone_tablet_count == gone);
 }

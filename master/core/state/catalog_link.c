@@ -226,27 +226,30 @@ struct gone *state_gone_create(enum changed_kind kind,
     return gone;
 }
 
+/* In the list of all that changed there may be any number of tablets before it. */
+static void forget_oldest_gone(struct catalog *catalog)
+{
+    struct gone *oldest = list_first(&catalog->gone);
+
+    /* whoever knows less than this would never hear of it */
+    catalog->changed_floor = oldest->changed.version;
+    catalog->gone_tablet_count--;
+    list_remove(&oldest->changed.link);
+    list_remove(&oldest->beside);
+    (void)number_map_remove(&catalog->gone_tablets, oldest->number);
+    memory_free(oldest);
+}
+
 void state_add_gone(struct catalog *catalog, struct gone *gone)
 {
     state_touch(catalog, &gone->changed, gone->changed.version);
     if (gone->changed.kind != CHANGED_TABLET_GONE) {
         return;
     }
+    list_append(&catalog->gone, &gone->beside, gone);
     catalog->gone_tablet_count++;
-    if (catalog->gone_tablet_count <= CATALOG_GONE_MAX) {
-        return;
-    }
-    LIST_FOREACH(struct changed, changed, &catalog->changed) {
-        if (changed->kind == CHANGED_TABLET_GONE) {
-            /* whoever knows less than this would never hear of it */
-            catalog->changed_floor = changed->version;
-            catalog->gone_tablet_count--;
-            list_remove(&changed->link);
-            (void)number_map_remove(&catalog->gone_tablets,
-                                    ((const struct gone *)changed->object)->number);
-            memory_free(changed->object);
-            return;
-        }
+    if (catalog->gone_tablet_count > CATALOG_GONE_MAX) {
+        forget_oldest_gone(catalog);
     }
 }
 

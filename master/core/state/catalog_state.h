@@ -49,8 +49,8 @@ struct tablet_heirs {
 
 struct gone {
     struct changed changed;
-    struct list_link dropped; /* TABLE_GONE: catalog->dropped; owner = this */
-    uint64_t number;          /* of the tablet or table */
+    struct list_link beside; /* in catalog->dropped, or ->gone: of its kind; owner = this */
+    uint64_t number;         /* of the tablet or table */
     uint64_t table;
     struct tablet_heirs heirs;    /* TABLET_GONE */
     size_t range_count;           /* TABLE_GONE: numbers of its tablets */
@@ -99,6 +99,7 @@ struct tablet {
     uint64_t reported_operations; /* of the report that told last where in it the load is, */
     uint64_t reported_ns;         /* and how long the time was that the report was about */
     int64_t busy_us;              /* when its leader last told that it is busy */
+    bool limited; /* it was said that it is not split by size, as there are too many tablets */
     bool ahead;   /* the split that is wished is one ahead of a writer that appends */
     bool ordered; /* an order about it is open, as the running round sees it */
     bool hurried; /* a busy server waits for its goal, or it has become hot on its way */
@@ -249,6 +250,7 @@ struct load_order {
     enum balance_kind kind;
     enum balance_reason reason;
     bool staged;    /* the transaction was begun: what comes of it is waited for */
+    bool undone;    /* MERGE: a person took it back, though it was not late */
     bool withdrawn; /* MERGE: it took too long, so the wish is taken back */
     uint64_t event; /* in the log; several cuts of a split share one */
     uint64_t table;
@@ -317,8 +319,9 @@ struct catalog {
     /* Who knows a lower version needs the whole map: of what is gone some is forgotten. */
     uint64_t changed_floor;
     int64_t led_looked_ns; /* when catalog_look() last looked which tablets are led */
+    struct list gone;      /* of struct gone: TABLET_GONE, while it is remembered; oldest first */
     size_t gone_tablet_count;
-    struct number_map gone_tablets; /* -> struct gone: TABLET_GONE, as long as it is remembered */
+    struct number_map gone_tablets; /* -> the same */
     struct number_map origins;      /* number of a tablet that is gone -> what came of it */
     struct list dropped;            /* of struct gone: TABLE_GONE */
     struct list unsettled;

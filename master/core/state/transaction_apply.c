@@ -65,7 +65,7 @@ static void apply_remove_table(struct catalog *catalog, struct staged *change)
     (void)number_map_remove(&catalog->tables, change->number);
     list_remove(&entry->changed.link);
     state_entry_destroy(entry);
-    list_append(&catalog->dropped, &change->gone->dropped, change->gone);
+    list_append(&catalog->dropped, &change->gone->beside, change->gone);
     state_add_gone(catalog, change->gone);
     change->gone = NULL;
 }

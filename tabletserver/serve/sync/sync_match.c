@@ -170,6 +170,9 @@ void sync_match_assignments(struct sync *sync)
                                  ? serving_look(held.served[i].serving).version
                                  : 0;
     }
+    if (numbers != NULL) {
+        assignment_held_sort(numbers, held.count);
+    }
     if (numbers != NULL && assignment_decide(sync->assignments, numbers, held.count, &sync->arena,
                                              &actions, &action_count) == STATUS_OK) {
         bool complain = sync_missing_look(&sync->missing, actions, action_count, now_ns);

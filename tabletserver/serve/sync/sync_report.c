@@ -37,9 +37,9 @@ enum status sync_collect_held(struct sync *sync, struct held_collection *ret_hel
 
 static bool is_over_limit(const struct sync *sync, const struct held_tablet *tablet)
 {
-    uint64_t limit = assignment_soft_limit_bytes(sync->assignments, tablet->tablet);
     bool decides = tablet->role == HELD_AS_UNKNOWN || tablet->role == HELD_AS_PRIMARY;
-    return decides && limit > 0 && tablet->size_bytes > limit;
+    uint64_t limit = decides ? assignment_soft_limit_bytes(sync->assignments, tablet->tablet) : 0;
+    return limit > 0 && tablet->size_bytes > limit;
 }
 
 static void look_for_cut(struct sync *sync, struct held_tablet *tablet, struct store_tablet *stored)

@@ -78,6 +78,40 @@ Test(catalog_balance, a_split_by_size_is_told_of_where_nothing_is_done_about_loa
     assert_size_split_is_told();
 }
 
+/* A new master, that allows for so many tablets. */
+static void allow_tablets(uint64_t tablets_max)
+{
+    driver.settings.tablets_max = tablets_max;
+    driver_crash(&driver);
+    replicas_settle(&driver, servers, SERVERS);
+}
+
+/* It waited without a word. */
+Test(catalog_balance, a_split_by_size_that_the_limit_of_tablets_is_in_the_way_of_says_so_once)
+{
+    allow_tablets(1);
+    make_table(1);
+    grow("m", 20);
+    seconds(100);
+    cr_assert_eq(count_tablets(), 1);
+    struct list_events_response list = list_events("t", 0);
+    cr_assert_eq(list.event_count, 1, "%zu events", list.event_count);
+    const struct event *event = &list.events[0];
+    cr_assert(bytes_equal(event->kind, bytes_of_text("refuse")));
+    cr_assert(bytes_equal(event->reason, bytes_of_text("limit")));
+    cr_assert(bytes_equal(event->outcome, bytes_of_text("refused")));
+    cr_assert_eq(event->figures.size_bytes, UINT64_C(20) << 20);
+    cr_assert(bytes_equal(
+        event->text,
+        bytes_of_text("20.0 MiB are stored in it (limit 16.0 MiB), 0 operations/s: not split: "
+                      "there would be more tablets than limits.tablets_max allows")));
+    allow_tablets(2);
+    seconds(5);
+    cr_assert_eq(count_tablets(), 2);
+    cr_assert_eq(count_events("refuse", "limit", NULL), 0);
+    cr_assert_eq(count_events("split", "size", "done"), 1);
+}
+
 Test(catalog_balance, events_of_what_is_no_table_and_never_was_one_are_refused)
 {
     struct buffer body = BUFFER_INIT;

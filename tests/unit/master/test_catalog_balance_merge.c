@@ -105,6 +105,58 @@ static void send_undo(struct bytes boundary)
     (void)driver_send(&driver, METHOD_MERGE_TABLETS, &body);
 }
 
+/* Two tablets have cooled, and are to be merged, which takes long: the left one. */
+static uint64_t begin_merge(struct bytes *ret_boundary)
+{
+    uint64_t server = 0;
+    int64_t decided_ns = 0;
+    uint64_t left = 0;
+
+    make_table(1);
+    spread_load(24, 96);
+    seconds(40);
+    load_count = 0;
+    never_merge(true);
+    for (int i = 0; i < 5000 && left == 0; i++) {
+        second();
+        driver_forget_replies(&driver);
+        left = merging(ret_boundary, &server, &decided_ns);
+    }
+    cr_assert_neq(left, 0);
+    seconds(1); /* which forgets replies, and what was read of them */
+    cr_assert_eq(merging(ret_boundary, &server, &decided_ns), left);
+    cr_assert_eq(wish_of(left), GOAL_MERGE);
+    return left;
+}
+
+/* Nobody would have taken it back: both were kept from all else. */
+Test(catalog_balance, a_merge_that_does_not_end_is_taken_back_by_the_master_that_took_over)
+{
+    struct bytes boundary = BYTES_EMPTY;
+    uint64_t left = begin_merge(&boundary);
+    driver_crash(&driver);
+    replicas_settle(&driver, servers, SERVERS);
+    seconds(170);
+    cr_assert_eq(wish_of(left), GOAL_MERGE, "it has three minutes again");
+    seconds(30);
+    cr_assert_eq(wish_of(left), GOAL_STAY);
+    seconds(100);
+    cr_assert_eq(wish_of(left), GOAL_STAY, "not begun again so soon");
+}
+
+/* It was decided again at once. */
+Test(catalog_balance, a_merge_taken_back_by_hand_is_not_begun_again)
+{
+    struct bytes boundary = BYTES_EMPTY;
+    uint64_t left = begin_merge(&boundary);
+    send_undo(boundary);
+    for (int i = 0; i < 60; i++) {
+        second();
+        cr_assert_eq(wish_of(left), GOAL_STAY, "%d s later", i);
+    }
+    cr_assert_eq(count_events("merge", "cold", "done"), 0);
+}
+
 /* A wish to split is never withdrawn, since its numbers may stand in logs.  Here a merge has taken too long, just as
  * its tablets' goals are changed: that it is taken back has to wait, and meanwhile a person does so, and has one of
  * the two split. */
@@ -203,13 +255,32 @@ static void bring_to_other_disk(uint64_t tablet)
     cr_assert_eq(driver_locate(&driver, "t", "x").locations[0].state, TABLET_SERVING);
 }
 
-static void order_merge_of_both(void)
+static uint64_t order_merge_of_both(void)
 {
     struct buffer body = BUFFER_INIT;
     const struct merge_request merge = {bytes_of_text("t"), bytes_of_text("m"), false};
     merge_request_encode(&merge, &body);
-    driver_assert_refused(&driver, driver_send(&driver, METHOD_MERGE_TABLETS, &body),
-                          STATUS_FAILED_PRECONDITION, "different stores of server");
+    return driver_send(&driver, METHOD_MERGE_TABLETS, &body);
+}
+
+/* Only who ordered it takes it back, whatever masters come and go. */
+Test(catalog_balance, a_merge_by_hand_is_not_taken_back_by_the_master_that_took_over)
+{
+    (void)make_two();
+    uint64_t left = tablet_at("t", "");
+    never_merge(true);
+    (void)order_merge_of_both();
+    seconds(2);
+    cr_assert_eq(wish_of(left), GOAL_MERGE);
+    for (int i = 0; i < 2; i++) {
+        driver_crash(&driver);
+        replicas_settle(&driver, servers, SERVERS);
+        seconds(200);
+        cr_assert_eq(wish_of(left), GOAL_MERGE);
+    }
+    never_merge(false);
+    seconds(5);
+    cr_assert_eq(count_tablets(), 1);
 }
 
 /* Each such decision would be given up half a minute later, and made again, for ever; and a few of them are all merges
@@ -217,7 +288,8 @@ static void order_merge_of_both(void)
 Test(catalog_balance, what_has_cooled_in_two_stores_of_a_server_is_not_decided_to_be_merged)
 {
     bring_to_other_disk(make_two());
-    order_merge_of_both();
+    driver_assert_refused(&driver, order_merge_of_both(), STATUS_FAILED_PRECONDITION,
+                          "different stores of server");
     seconds(4000);
     cr_assert_eq(count_events("merge", NULL, NULL), 0);
     cr_assert_eq(count_tablets(), 2);

@@ -20,6 +20,7 @@
 #define SERVERS    3
 #define SECOND_NS  INT64_C(1000000000)
 #define GENERATION 77
+#define GONE_MAX   10000 /* CATALOG_GONE_MAX */
 
 static struct catalog_settings settings;
 static struct catalog *catalog;
@@ -347,4 +348,80 @@ Test(catalog_large, what_is_shown_is_counted_in_passing)
     catalog_status_json(catalog, "active", &json);
     assert_within("the status", thread_ms() - begun_ms, 100);
     buffer_deinit(&json);
+}
+
+/* --- tablets that went -------------------------------------------------------------------------- */
+
+#define SPLITS_EACH 40 /* as many as one transaction takes of a message of splits */
+
+/* One of those that the first server leads: a third of all. */
+static void place_of(size_t split, uint64_t *ret_table, uint64_t *ret_index)
+{
+    *ret_table = split % TABLES;
+    *ret_index = split / TABLES * SERVERS;
+}
+
+static void wish_split(size_t split)
+{
+    struct buffer body = BUFFER_INIT;
+    uint64_t table = 0;
+    uint64_t index = 0;
+    char name[16];
+    char row[16];
+    place_of(split, &table, &index);
+    (void)snprintf(name, sizeof name, "t%03u", (unsigned)table);
+    (void)snprintf(row, sizeof row, "%04u5", (unsigned)index);
+    split_request_encode(&(struct split_request){bytes_of_text(name), bytes_of_text(row)}, &body);
+    (void)ask(METHOD_SPLIT_TABLET, &body);
+}
+
+/* Its primary has done so: what it took that the tablets went. */
+static double propose_splits(size_t first)
+{
+    struct buffer body = BUFFER_INIT;
+    struct proposal proposals[SPLITS_EACH];
+    char rows[SPLITS_EACH][16];
+    for (size_t i = 0; i < SPLITS_EACH; i++) {
+        uint64_t table = 0;
+        uint64_t index = 0;
+        place_of(first + i, &table, &index);
+        (void)snprintf(rows[i], sizeof rows[i], "%04u5", (unsigned)index);
+        proposals[i] = (struct proposal){.kind = PROPOSAL_SPLIT,
+                                         .tablet = number_of(table, index),
+                                         .base = 1,
+                                         .proposer = 10,
+                                         .next = {.version = 2, .member_count = SERVERS},
+                                         .left = 2 * TABLETS + 2 * (first + i),
+                                         .right = 2 * TABLETS + 2 * (first + i) + 1,
+                                         .row = bytes_of_text(rows[i])};
+        for (uint32_t j = 0; j < SERVERS; j++) {
+            proposals[i].next.members[j] = (struct replica_member){j + 1, (j + 1) * 10};
+        }
+    }
+    propose_request_encode(
+        &(struct propose_request){
+            .server = 1, .incarnation = 1, .proposals = proposals, .proposal_count = SPLITS_EACH},
+        &body);
+    return ask(METHOD_PROPOSE, &body);
+}
+
+/* The memory of tablets that went is bounded, so from some time on each that goes pushes the oldest one out. */
+Test(catalog_large, tablets_that_go_push_the_oldest_out_of_memory_in_passing)
+{
+    double few_ms = 0;
+    double many_ms = 0;
+    struct catalog_counts counts;
+    size_t splits = 0;
+    pass(SECOND_NS, SERVERS);
+    for (; splits < GONE_MAX + 2 * SPLITS_EACH; splits += SPLITS_EACH) {
+        for (size_t i = 0; i < SPLITS_EACH; i++) {
+            wish_split(splits + i);
+        }
+        many_ms = propose_splits(splits);
+        few_ms = splits == 0 ? many_ms : few_ms;
+    }
+    catalog_counts(catalog, &counts);
+    cr_assert_eq(counts.tablets, TABLETS + splits, "all were taken");
+    assert_within("forty splits, of the first", few_ms, 100);
+    assert_within("forty splits, after ten thousand", many_ms - few_ms, 10);
 }

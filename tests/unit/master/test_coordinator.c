@@ -356,6 +356,44 @@ Test(record, a_tablet_of_layout_2_has_these_bytes_the_primary_first)
     buffer_deinit(&value);
 }
 
+/* As it was written before it was written down whose wish it was: nobody takes it back but a person. */
+Test(record, a_merge_of_before_was_ordered_by_hand)
+{
+    uint8_t value[32] = {2 /* layout */,
+                         3 /* changed */,
+                         2 /* table */,
+                         5 /* configuration */,
+                         TABLET_SERVING,
+                         TABLET_FLAG_START_BY_HAND,
+                         1 /* member */,
+                         1,
+                         10,
+                         0 /* parents */,
+                         0,
+                         100 /* soft limit */,
+                         1,
+                         'a',
+                         0,
+                         1 /* goal */,
+                         10,
+                         0,
+                         GOAL_MERGE,
+                         7,
+                         8,
+                         9};
+    struct tablet_record record;
+    struct error error = {0};
+    cr_assert_eq(tablet_record_decode(7, close_value(value, 22, 7), &record, &error), STATUS_OK,
+                 "%s", error.text);
+    cr_assert_eq(record.goal.merged, 9);
+    cr_assert(record.goal.by_hand);
+    cr_assert_eq(record.flags, TABLET_FLAG_START_BY_HAND);
+    value[5] |= TABLET_FLAG_MERGE_BY_LOAD;
+    cr_assert_eq(tablet_record_decode(7, close_value(value, 22, 7), &record, &error), STATUS_OK);
+    cr_assert_not(record.goal.by_hand);
+    cr_assert_eq(record.flags, TABLET_FLAG_START_BY_HAND);
+}
+
 Test(record, every_configuration_and_goal_comes_back_and_nonsense_does_not)
 {
     struct prng prng = prng_of_seed(5);
@@ -382,6 +420,7 @@ Test(record, every_configuration_and_goal_comes_back_and_nonsense_does_not)
         record.goal.leader = prng_chance(&prng, 2) ? 0 : record.goal.stores[0];
         if (prng_chance(&prng, 3)) {
             record.goal.wish = GOAL_MERGE;
+            record.goal.by_hand = prng_chance(&prng, 2);
             record.goal.left = 7;
             record.goal.right = 8;
             record.goal.merged = 9;
@@ -394,6 +433,8 @@ Test(record, every_configuration_and_goal_comes_back_and_nonsense_does_not)
         cr_assert_eq(back.goal.store_count, record.goal.store_count);
         cr_assert_arr_eq(back.goal.stores, record.goal.stores, sizeof record.goal.stores);
         cr_assert_eq(back.goal.merged, record.goal.merged);
+        cr_assert_eq(back.goal.by_hand, record.goal.by_hand);
+        cr_assert_eq(back.flags, 0);
         cr_assert_eq(back.absorbed, record.absorbed);
         /* what is changed under a good checksum is refused, or has a meaning */
         value.data[1 + prng_below(&prng, value.size_bytes - 5)] = (uint8_t)prng_next(&prng);
