@@ -5,10 +5,10 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/logger.h"
-#include "common/io/transport/transport_address.h"
 #include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/replicas/replicas.h"
 #include "tabletserver/serve/server.h"
+#include "tabletserver/serve/sync/served_list.h"
 
 #define SYNC_RETELL_NS (INT64_C(5) * 1000 * 1000 * 1000)
 
@@ -153,21 +153,21 @@ static void tell_replicas(struct sync *sync,
 
 void sync_match_assignments(struct sync *sync)
 {
-    struct held_collection held = {0};
+    struct served_list held = {0};
     struct assignment_action *actions = NULL;
     size_t action_count = 0;
     int64_t now_ns = clock_monotonic_ns();
 
-    if (sync_collect_held(sync, &held) != STATUS_OK) {
+    if (served_list_make(sync->server->served, &held) != STATUS_OK) {
         return;
     }
     struct assignment_held *numbers = arena_allocate_array(&sync->arena, held.count + 1,
                                                            sizeof *numbers);
     for (size_t i = 0; numbers != NULL && i < held.count; i++) {
-        numbers[i].tablet = store_tablet_describe(held.served[i].tablet)->tablet;
-        numbers[i].store = store_number(store_loop_store(held.served[i].loop));
-        numbers[i].version = held.served[i].serving != NULL
-                                 ? serving_look(held.served[i].serving).version
+        numbers[i].tablet = store_tablet_describe(held.items[i].tablet)->tablet;
+        numbers[i].store = store_number(store_loop_store(held.items[i].loop));
+        numbers[i].version = held.items[i].serving != NULL
+                                 ? serving_look(held.items[i].serving).version
                                  : 0;
     }
     if (numbers != NULL) {
@@ -181,7 +181,7 @@ void sync_match_assignments(struct sync *sync)
         }
         tell_replicas(sync, numbers, held.count, now_ns);
     }
-    sync_release_held(&held);
+    served_list_release(&held);
 }
 
 /* --- the answer --------------------------------------------------------------------------------- */
@@ -217,8 +217,8 @@ static enum status take_tables(struct sync *sync, const struct sync_response *re
     for (uint32_t i = 0; any && i < server->loop_count; i++) {
         store_loop_tables_changed(server->loops[i]);
     }
-    if (status == STATUS_OK && any && schema_cache_save(server->schemas, &error) != STATUS_OK) {
-        /* Serving goes on; only a restart without any master would miss it. */
+    if (any && folder_keeper_save(sync->folder, &error) != STATUS_OK) {
+        /* Serving goes on, and it is tried again; only a restart without any master would miss it. */
         LOG_EVENT(LOG_LEVEL_WARN, "schemas_not_saved", LOG_TEXT("error", error.text));
     }
     return status;
@@ -243,25 +243,6 @@ static enum status take_tablets(struct sync *sync, const struct sync_response *r
     return status;
 }
 
-/* The index of the master at that address, added if there is room; count if not. */
-static uint32_t find_master(struct sync_masters *masters, struct bytes address)
-{
-    uint32_t at = 0;
-    while (at < masters->count && !bytes_equal(bytes_of_text(masters->addresses[at]), address)) {
-        at++;
-    }
-    if (at == masters->count && at < SYNC_MASTERS_MAX && address.size_bytes < SYNC_ADDRESS_BYTES) {
-        memcpy(masters->addresses[at], address.data, address.size_bytes);
-        masters->addresses[at][address.size_bytes] = '\0';
-        if (transport_address_check_dial(masters->addresses[at], NULL) == STATUS_OK) {
-            masters->count++;
-        } else {
-            at = SYNC_MASTERS_MAX;
-        }
-    }
-    return at;
-}
-
 /* A master that stands by names the active one: that is the next to be dialled. */
 static void note_redirection(struct sync *sync, struct bytes body)
 {
@@ -271,7 +252,10 @@ static void note_redirection(struct sync *sync, struct bytes body)
         standby.active.size_bytes == 0) {
         return;
     }
-    uint32_t active = find_master(&sync->masters, standby.active);
+    const uint32_t in_use[2] = {sync->master_index, atomic_load(&sync->master_answered)};
+    (void)pthread_mutex_lock(&sync->masters_lock);
+    uint32_t active = sync_masters_learn(&sync->masters, standby.active, in_use);
+    (void)pthread_mutex_unlock(&sync->masters_lock);
     if (active < sync->masters.count && active != sync->master_index) {
         sync->redirected_to = active;
         sync->redirected = true;

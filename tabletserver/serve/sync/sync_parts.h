@@ -15,6 +15,7 @@
 #include "common/io/transport/transport.h"
 #include "tabletserver/serve/load/load_meter.h"
 #include "tabletserver/serve/sync/catalog_keeper.h"
+#include "tabletserver/serve/sync/folder_keeper.h"
 #include "tabletserver/serve/sync/served_map.h"
 #include "tabletserver/serve/sync/sync.h"
 #include "tabletserver/serve/sync/sync_missing.h"
@@ -45,7 +46,8 @@ struct sync {
     bool admitted;                /* this process was let in, and not refused since */
     atomic_uint_fast64_t version; /* of the catalog, as known here */
     uint64_t catalog_generation;
-    struct sync_masters masters; /* given, then learned */
+    pthread_mutex_t masters_lock; /* this thread takes it to change them, others to look */
+    struct sync_masters masters;
     bool redirected;             /* one that stands by has named the next to be dialled, at once */
     uint32_t redirected_to;      /* its index */
     uint32_t redirections;       /* followed in a row */
@@ -68,6 +70,8 @@ struct sync {
     bool started;
     struct catalog_keeper **keepers; /* of the stores, in the order of the loops */
     uint32_t keeper_count;
+    struct folder_keeper *folder; /* of the server's own */
+    atomic_bool folder_is_stuck;  /* as of a second ago */
     struct assignment_list *assignments;
     struct arena arena; /* of one round */
     struct proposals *proposals;
@@ -75,17 +79,6 @@ struct sync {
     struct load_meter *meter;
     uint64_t load_asked; /* number of the load report that goes along with the question */
 };
-
-/* What the server holds at one moment; in the arena of the round. */
-struct held_collection {
-    struct served *served; /* references are held */
-    size_t count;
-    size_t capacity;
-};
-
-/* Errors: STATUS_NO_MEMORY. */
-enum status sync_collect_held(struct sync *sync, struct held_collection *ret_held);
-void sync_release_held(struct held_collection *held);
 
 /* The whole request; check message->failed. */
 void sync_encode_request(struct sync *sync, struct buffer *message);
