@@ -84,11 +84,12 @@ static enum status read_identity(struct server *server, const char *path, struct
             sscanf((const char *)text.data, "server %" SCNu64 " incarnation %" SCNu64,
                    &server->number, &server->incarnation) != 2 ||
             server->number == 0 || !is_as_written((const char *)text.data)) {
-            status = error_set(ret_error, STATUS_CORRUPT,
-                               "%s: not the identity of a server. With its number, as ebt servers has "
-                               "it, it is one again (docs/operations.md, \"Files that say who is "
-                               "who\")",
-                               path);
+            status = error_set(
+                ret_error, STATUS_CORRUPT,
+                "%s: not the identity of a server. With its number, as ebt servers has "
+                "it, it is one again (docs/operations.md, \"Files that say who is "
+                "who\")",
+                path);
         }
     }
     buffer_deinit(&text);
