@@ -158,7 +158,15 @@ static void split_ahead(struct balance_work *work, const struct hot *hot)
 
 /* --- cuts ---------------------------------------------------------------------------------------- */
 
-/* Two, but of what is far over as many as it takes, and a part for every server. */
+/* As many for each server, or some have twice what others have: six pieces are two, two, one and one for four. */
+static uint32_t even_out(uint32_t pieces, size_t servers, uint32_t most)
+{
+    size_t more = (pieces + servers - 1) / servers * servers;
+    size_t fewer = most / servers * servers;
+    return more <= most ? (uint32_t)more : fewer > 0 ? (uint32_t)fewer : most;
+}
+
+/* Two, but of what is far over as many as it takes, and as many for every server. */
 static uint32_t pieces_of(const struct balance_work *work, const struct hot *hot)
 {
     double limit = work->settings->split_percent / 100.0;
@@ -166,11 +174,11 @@ static uint32_t pieces_of(const struct balance_work *work, const struct hot *hot
     uint32_t most = work->settings->pieces_max;
 
     most = most < BALANCE_PIECES_MAX ? most : BALANCE_PIECES_MAX;
-    pieces = pieces > (double)work->usable_count ? pieces : (double)work->usable_count;
-    if (!hot->far || pieces < 2) {
+    if (!hot->far || most < 2) {
         return 2;
     }
-    return pieces > most ? most : (uint32_t)pieces;
+    pieces = pieces > 2 ? pieces : 2;
+    return even_out(pieces < most ? (uint32_t)pieces : most, work->usable_count, most);
 }
 
 static bool waits_long(const struct balance_work *work, const struct balance_tablet *state)

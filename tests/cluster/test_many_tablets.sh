@@ -4,7 +4,7 @@
 # dead one; that every row is there and can be written; and the same until all have three copies again.
 #
 #   test_many_tablets.sh [BUILD] [--tablets N] [--at-most MILLISECONDS]
-#     --at-most   until all are served and changed (5 000; docs/performance.md has what it took)
+#     --at-most   until all are served and changed (5 000; docs/performance-time.md has what it took)
 tablets=1000 took_ms_max=5000
 [[ ${1:-} != "" && ${1:-} != --* ]] && { BUILD=$(cd "$1" && pwd); shift; }
 while (($# > 0)); do

@@ -36,6 +36,20 @@ Test(balance, far_over_it_is_split_after_three_seconds_into_several)
     }
 }
 
+/* Four or five of half the limit would be two for one of the three servers, and one for another. */
+Test(balance, the_parts_are_as_many_for_every_server)
+{
+    fixture_one_hot(&fixture, 60, 32);
+    cr_assert_eq(fixture_pass(&fixture, 7), 1);
+    cr_assert_eq(fixture.last.reason, BALANCE_FAR_OVER);
+    cr_assert_eq(fixture.last.row_count, 5, "six pieces: %zu cuts", fixture.last.row_count);
+    fixture.states[0].split_ns = 0;
+    fixture.settings.pieces_max = 5;
+    cr_assert_eq(fixture_pass(&fixture, 5), 1);
+    cr_assert_eq(fixture.last.row_count, 2, "five at most are three: %zu cuts",
+                 fixture.last.row_count);
+}
+
 Test(balance, a_rate_is_a_limit_too_where_it_is_set)
 {
     fixture_one_hot(&fixture, 10, 8);
