@@ -18,6 +18,7 @@
 #include "common/io/file.h"
 #include "common/io/logger.h"
 #include "common/io/metrics.h"
+#include "common/io/unreadable.h"
 
 #define PATH_SIZE_MAX 4096
 #define US_PER_SECOND 1000000
@@ -258,6 +259,7 @@ bool daemon_start(const struct daemon_description *description,
         *ret_exit_code = DAEMON_EXIT_OK;
         return false;
     }
+    unreadable_tell();
     raise_files_max();
     if (description->build != NULL) {
         metric_set(
