@@ -32,9 +32,20 @@ static void refuse_row(struct read_stream *stream, const struct edubba_row *row)
     stream->on.row = key.data != NULL ? key : BYTES_EMPTY; /* then as far as the text has it */
 }
 
+/* The row before was larger.  Most of it is out by now; what a message holds of it yet counts when that is sent. */
+static void give_back(struct read_stream *stream, uint64_t size)
+{
+    uint64_t kept = size > READ_STREAM_SCAN_BYTES ? size : 0;
+    rpc_call_give_back(stream->on.call, stream->reserved_bytes - kept);
+    stream->reserved_bytes = kept;
+}
+
 bool read_stream_reserve_row(struct read_stream *stream, const struct edubba_row *row)
 {
     uint64_t size = held_bytes(stream, row);
+    if (size < stream->reserved_bytes) {
+        give_back(stream, size);
+    }
     if (size <= stream->reserved_bytes || size <= READ_STREAM_SCAN_BYTES) {
         return true;
     }
