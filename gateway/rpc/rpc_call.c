@@ -118,6 +118,13 @@ bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes)
     return charge(call, size_bytes, false);
 }
 
+bool rpc_call_reserve_answer(struct rpc_call *call, const ProtobufCMessage *message)
+{
+    uint64_t size = protobuf_c_message_get_packed_size(message);
+    uint64_t most = rpc_call_reserve_max(call);
+    return size <= CALL_BYTES || rpc_call_reserve(call, size < most ? size : most);
+}
+
 void rpc_call_give_back(struct rpc_call *call, uint64_t size_bytes)
 {
     ASSERT(size_bytes <= call->request_bytes);

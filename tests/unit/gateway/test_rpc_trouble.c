@@ -110,6 +110,34 @@ Test(rpc_trouble, what_a_method_reserves_counts_until_its_end)
     service_end(&service, &client);
 }
 
+Test(rpc_trouble, an_answer_counts_until_its_reader_has_taken_it)
+{
+    char text[256];
+    struct rpc_client_call stopped;
+    open_with_memory(1024 * KIB);
+    begin_call(&client, "/test.Test/Answer", bytes_of_text("700000"), &stopped);
+    while (atomic_load(&service.begun) == 0) {
+        (void)rpc_client_step(&client, 10);
+    }
+    WAIT_FOR(rpc_server_request_bytes(service.server) > 700000);
+    cr_assert_eq(
+        ask_value(&client, "/test.Test/Answer", bytes_of_text("700000"), text, sizeof text),
+        GRPC_STATUS_UNAVAILABLE, "%s", text);
+    cr_assert_eq(ask_value(&client, "/test.Test/Answer", bytes_of_text("8000"), text, sizeof text),
+                 GRPC_STATUS_OK, "a small one counts with its call");
+
+    cr_assert(rpc_client_next(&stopped));
+    cr_assert_eq(rpc_client_end(&stopped), GRPC_STATUS_OK);
+    rpc_client_free(&stopped);
+    while (rpc_server_request_bytes(service.server) > 0) {
+        (void)rpc_client_step(&client, 1);
+    }
+    cr_assert_eq(
+        ask_value(&client, "/test.Test/Answer", bytes_of_text("2000000"), text, sizeof text),
+        GRPC_STATUS_OK, "one alone goes through");
+    service_end(&service, &client);
+}
+
 /* However soon memory ends, each call has a status, and nothing is left behind. */
 Test(rpc_trouble, failing_memory_is_a_status)
 {
