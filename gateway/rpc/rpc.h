@@ -21,7 +21,7 @@
  * MEMORY.  A call has an arena that lives until it is finished and no callback of its own runs;
  * requests are decoded into it.  What all requests take that are held at a time is bounded by
  * request_memory_max: first what comes in and is decoded, then what it was decoded to, and
- * something for the call itself.  A call beyond that is refused with EDUBBA_UNAVAILABLE before its
+ * something for the call itself, and its headers.  A call beyond that is refused with EDUBBA_UNAVAILABLE before its
  * method sees it; one that runs alone is always let in.  A request that decodes to more than could
  * ever be held is refused with EDUBBA_RESOURCE_EXHAUSTED.  What a method takes from the arena
  * beside its request, and what it answers, is not counted: large things it reserves.  Messages that are still on their

@@ -11,7 +11,7 @@
 #include "gateway/rpc/rpc_internal.h"
 
 #define ARENA_BLOCK_BYTES 4096
-#define CALL_BYTES        8192 /* counted for each call, whatever it asks */
+#define CALL_BYTES        8192 /* counted for each call, beside its headers and whatever it asks */
 
 /* What a message decodes to, in its own size: usually, and at most.  One of many small things is
  * decoded a second time, with room for a lot of them (100 000 mutations, a million keys). */
@@ -102,10 +102,21 @@ static bool charge(struct rpc_call *call, uint64_t size_bytes, bool may_be_alone
     return true;
 }
 
+/* What it takes without its message: its headers stay until it ends, and may be large. */
+static uint64_t own_bytes(const struct rpc_call *call)
+{
+    uint64_t size = CALL_BYTES;
+    for (size_t i = 0; i < call->metadata.count; i++) {
+        const grpc_metadata *header = &call->metadata.metadata[i];
+        size += GRPC_SLICE_LENGTH(header->key) + GRPC_SLICE_LENGTH(header->value);
+    }
+    return size;
+}
+
 /* The message is gone, and what was made of it is known. */
 static void settle(struct rpc_call *call)
 {
-    uint64_t now = CALL_BYTES + call->arena.used_bytes;
+    uint64_t now = own_bytes(call) + call->arena.used_bytes;
     if (now < call->request_bytes) {
         atomic_fetch_sub(&call->server->request_bytes, call->request_bytes - now);
         call->request_bytes = now;
@@ -251,11 +262,11 @@ static enum status take_request(struct rpc_call *call,
                                 struct error *ret_error)
 {
     if (payload == NULL) {
-        return charge(call, CALL_BYTES, true) ? STATUS_OUT_OF_RANGE : STATUS_LIMIT;
+        return charge(call, own_bytes(call), true) ? STATUS_OUT_OF_RANGE : STATUS_LIMIT;
     }
     struct flat flat;
     size_t size = grpc_byte_buffer_length(payload);
-    uint64_t first = (uint64_t)size * EXPANSION_USUAL + CALL_BYTES;
+    uint64_t first = (uint64_t)size * EXPANSION_USUAL + own_bytes(call);
     if (!charge(call, size + first, true)) {
         grpc_byte_buffer_destroy(payload);
         return STATUS_LIMIT;

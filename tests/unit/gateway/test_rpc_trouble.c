@@ -110,6 +110,30 @@ Test(rpc_trouble, what_a_method_reserves_counts_until_its_end)
     service_end(&service, &client);
 }
 
+Test(rpc_trouble, headers_count_as_long_as_their_call)
+{
+    static char value[20 * 1024 + 1];
+    struct bytes message = encoded(bytes_of_text("x"));
+    struct rpc_client_call holding;
+    memset(value, 'h', sizeof value - 1);
+    open_with_memory(1024 * KIB);
+    rpc_client_begin(&client,
+                     &(struct rpc_client_request){.path = "/test.Test/Hold",
+                                                  .message = message,
+                                                  .header = "x-test",
+                                                  .header_value = value},
+                     &holding);
+    while (atomic_load(&service.begun) == 0) {
+        (void)rpc_client_step(&client, 10);
+    }
+    cr_assert_gt(rpc_server_request_bytes(service.server), 20 * KIB);
+    rpc_client_cancel(&holding);
+    (void)rpc_client_end(&holding);
+    rpc_client_free(&holding);
+    free((void *)(uintptr_t)message.data);
+    service_end(&service, &client);
+}
+
 Test(rpc_trouble, an_answer_counts_until_its_reader_has_taken_it)
 {
     char text[256];
