@@ -457,6 +457,20 @@ Test(read_rows, what_waits_for_its_reader_is_counted, .timeout = 600)
     fake_request_memory = UINT64_MAX;
 }
 
+/* However small a message is that waits: its scan reads on. */
+Test(read_rows, what_is_read_ahead_of_a_message_is_counted, .timeout = 600)
+{
+    Google__Bigtable__V2__ReadRowsRequest request = request_of();
+    struct run run = {.prng = prng_of_seed(7), .rows_at_once = 1};
+    set_data(12, 40000, EDUBBA_OK, ""); /* twice as much as all of them has room */
+    fake_reserve_max = 1 << 20;
+    run_stream(&run, &request, "", false);
+    cr_assert_eq(run.outcome.code, EDUBBA_UNAVAILABLE);
+    cr_assert_not_null(strstr(run.outcome.text, "wait for readers"), "%s", run.outcome.text);
+    fake_outcome_deinit(&run.outcome);
+    fake_reserve_max = UINT64_MAX;
+}
+
 Test(read_rows, a_row_that_never_has_room_is_a_large_row, .timeout = 600)
 {
     Google__Bigtable__V2__ReadRowsRequest request = request_of();
