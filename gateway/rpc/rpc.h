@@ -119,7 +119,8 @@ uint64_t rpc_server_request_bytes(const struct rpc_server *server);
 
 struct arena *rpc_call_arena(struct rpc_call *call);
 
-/* Count so many bytes with the requests' until the call has ended; false = they are too many. */
+/* Count so many bytes with the requests' until the call has ended; false = they are too many.  What is reserved leaves an
+ * eighth of the memory to requests, where other calls are there. */
 bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes);
 
 /* Count what goes out as its answer, until its reader has taken it; small ones count with each call, and one alone

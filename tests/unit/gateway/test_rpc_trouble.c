@@ -162,6 +162,31 @@ Test(rpc_trouble, an_answer_counts_until_its_reader_has_taken_it)
     service_end(&service, &client);
 }
 
+/* Nobody knows how long. */
+Test(rpc_trouble, readers_that_stop_keep_no_call_from_being_taken)
+{
+    enum {
+        STOPPED = 10 /* of 100 000 bytes each: one more than there is room for */
+    };
+    char text[256];
+    struct rpc_client_call stopped[STOPPED];
+    open_with_memory(1024 * KIB);
+    for (unsigned i = 0; i < STOPPED; i++) {
+        begin_call(&client, "/test.Test/Answer", bytes_of_text("100000"), &stopped[i]);
+        while (atomic_load(&service.begun) == i) {
+            (void)rpc_client_step(&client, 10);
+        }
+    }
+    WAIT_FOR(atomic_load(&service.codes[EDUBBA_UNAVAILABLE]) > 0);
+    cr_assert_eq(ask_value(&client, "/test.Test/Echo", bytes_of(bulk, 30 * KIB), text, sizeof text),
+                 GRPC_STATUS_OK, "%s", text);
+    for (unsigned i = 0; i < STOPPED; i++) {
+        (void)rpc_client_end(&stopped[i]);
+        rpc_client_free(&stopped[i]);
+    }
+    service_end(&service, &client);
+}
+
 /* However soon memory ends, each call has a status, and nothing is left behind. */
 Test(rpc_trouble, failing_memory_is_a_status)
 {
