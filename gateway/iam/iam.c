@@ -64,7 +64,7 @@ static enum edubba_code test_work(struct admin_call *call, const ProtobufCMessag
 
 static void run_get(void *context, struct rpc_call *call, const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, get_work);
+    admin_call_read(context, call, request, get_work);
 }
 
 static void run_set(void *context, struct rpc_call *call, const ProtobufCMessage *request)
@@ -74,7 +74,7 @@ static void run_set(void *context, struct rpc_call *call, const ProtobufCMessage
 
 static void run_test(void *context, struct rpc_call *call, const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, test_work);
+    admin_call_read(context, call, request, test_work);
 }
 
 static const struct rpc_method METHODS[] = {

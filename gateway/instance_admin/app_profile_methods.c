@@ -151,7 +151,7 @@ void instance_admin_get_app_profile(void *context,
                                     struct rpc_call *call,
                                     const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, get_app_profile);
+    admin_call_read(context, call, request, get_app_profile);
 }
 
 static enum edubba_code answer_list(struct admin_call *call,
@@ -200,7 +200,7 @@ void instance_admin_list_app_profiles(void *context,
                                       struct rpc_call *call,
                                       const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, list_app_profiles);
+    admin_call_read(context, call, request, list_app_profiles);
 }
 
 /* --- update ----------------------------------------------------------------------------------- */

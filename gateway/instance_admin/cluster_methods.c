@@ -101,7 +101,7 @@ void instance_admin_get_cluster(void *context,
                                 struct rpc_call *call,
                                 const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, get_cluster);
+    admin_call_read(context, call, request, get_cluster);
 }
 
 static enum edubba_code list_clusters(struct admin_call *call, const ProtobufCMessage **ret_answer)
@@ -139,7 +139,7 @@ void instance_admin_list_clusters(void *context,
                                   struct rpc_call *call,
                                   const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, list_clusters);
+    admin_call_read(context, call, request, list_clusters);
 }
 
 /* --- update ----------------------------------------------------------------------------------- */

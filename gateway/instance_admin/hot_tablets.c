@@ -274,5 +274,5 @@ void instance_admin_list_hot_tablets(void *context,
                                      struct rpc_call *call,
                                      const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, list_hot_tablets);
+    admin_call_read(context, call, request, list_hot_tablets);
 }

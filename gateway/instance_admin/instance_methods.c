@@ -173,7 +173,7 @@ void instance_admin_get_instance(void *context,
                                  struct rpc_call *call,
                                  const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, get_instance);
+    admin_call_read(context, call, request, get_instance);
 }
 
 static enum edubba_code list_instances(struct admin_call *call, const ProtobufCMessage **ret_answer)
@@ -211,7 +211,7 @@ void instance_admin_list_instances(void *context,
                                    struct rpc_call *call,
                                    const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, list_instances);
+    admin_call_read(context, call, request, list_instances);
 }
 
 /* --- update ----------------------------------------------------------------------------------- */

@@ -64,12 +64,12 @@ static enum edubba_code wait_work(struct admin_call *call, const ProtobufCMessag
 
 static void run_get(void *context, struct rpc_call *call, const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, get_work);
+    admin_call_read(context, call, request, get_work);
 }
 
 static void run_wait(void *context, struct rpc_call *call, const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, wait_work);
+    admin_call_read(context, call, request, wait_work);
 }
 
 /* --- what needs no resource ------------------------------------------------------------------- */

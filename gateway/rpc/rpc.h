@@ -21,10 +21,10 @@
  * MEMORY.  A call has an arena that lives until it is finished and no callback of its own runs;
  * requests are decoded into it.  What all requests take that are held at a time is bounded by
  * request_memory_max: first what comes in and is decoded, then what it was decoded to, and
- * something for the call itself.  A call beyond that is refused with EDUBBA_UNAVAILABLE before its
+ * something for the call itself, and its headers.  A call beyond that is refused with EDUBBA_UNAVAILABLE before its
  * method sees it; one that runs alone is always let in.  A request that decodes to more than could
  * ever be held is refused with EDUBBA_RESOURCE_EXHAUSTED.  What a method takes from the arena
- * beside its request is not counted: large things it reserves.  Messages that are still on their
+ * beside its request, and what it answers, is not counted: large things it reserves.  Messages that are still on their
  * way in are libgrpc's, which is given twice request_memory_max and ends streams beyond it.
  *
  * Thread rule: functions of one call are called by one thread at a time, but for rpc_call_arena()'s
@@ -119,8 +119,13 @@ uint64_t rpc_server_request_bytes(const struct rpc_server *server);
 
 struct arena *rpc_call_arena(struct rpc_call *call);
 
-/* Count so many bytes with the requests' until the call has ended; false = they are too many. */
+/* Count so many bytes with the requests' until the call has ended; false = they are too many.  What is reserved leaves an
+ * eighth of the memory to requests, where other calls are there. */
 bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes);
+
+/* Count what goes out as its answer, until its reader has taken it; small ones count with each call, and one alone
+ * goes through however large it is.  False = what waits for readers takes too much. */
+bool rpc_call_reserve_answer(struct rpc_call *call, const ProtobufCMessage *message);
 
 /* So many of those that it has reserved do not count any more. */
 void rpc_call_give_back(struct rpc_call *call, uint64_t size_bytes);

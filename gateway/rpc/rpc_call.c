@@ -11,7 +11,10 @@
 #include "gateway/rpc/rpc_internal.h"
 
 #define ARENA_BLOCK_BYTES 4096
-#define CALL_BYTES        8192 /* counted for each call, whatever it asks */
+#define CALL_BYTES        8192 /* counted for each call, beside its headers and whatever it asks */
+
+/* So much of the memory is for what comes in: what waits for readers may not take it, as they may have stopped. */
+#define KEPT_PART 8 /* an eighth */
 
 /* What a message decodes to, in its own size: usually, and at most.  One of many small things is
  * decoded a second time, with room for a lot of them (100 000 mutations, a million keys). */
@@ -87,14 +90,17 @@ void rpc_call_watch(struct rpc_call *call)
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-/* Count so many bytes; false = they are too many beside what is counted already. */
-static bool charge(struct rpc_call *call, uint64_t size_bytes, bool may_be_alone)
+/* Count so many bytes; false = with what is counted already they are more than that.  may_be_alone: they are let in
+ * where no other call holds anything. */
+static bool charge(struct rpc_call *call,
+                   uint64_t size_bytes,
+                   uint64_t most_bytes,
+                   bool may_be_alone)
 {
     struct rpc_server *server = call->server;
     uint64_t before = atomic_fetch_add(&server->request_bytes, size_bytes);
-    bool is_let_in = before + size_bytes <= server->settings.request_memory_max ||
-                     (before == 0 && may_be_alone);
-    if (!is_let_in) {
+    bool is_alone = before == call->request_bytes;
+    if (before + size_bytes > most_bytes && !(is_alone && may_be_alone)) {
         atomic_fetch_sub(&server->request_bytes, size_bytes);
         return false;
     }
@@ -102,10 +108,27 @@ static bool charge(struct rpc_call *call, uint64_t size_bytes, bool may_be_alone
     return true;
 }
 
+/* Of what comes in. */
+static bool charge_request(struct rpc_call *call, uint64_t size_bytes, bool may_be_alone)
+{
+    return charge(call, size_bytes, call->server->settings.request_memory_max, may_be_alone);
+}
+
+/* What it takes without its message: its headers stay until it ends, and may be large. */
+static uint64_t own_bytes(const struct rpc_call *call)
+{
+    uint64_t size = CALL_BYTES;
+    for (size_t i = 0; i < call->metadata.count; i++) {
+        const grpc_metadata *header = &call->metadata.metadata[i];
+        size += GRPC_SLICE_LENGTH(header->key) + GRPC_SLICE_LENGTH(header->value);
+    }
+    return size;
+}
+
 /* The message is gone, and what was made of it is known. */
 static void settle(struct rpc_call *call)
 {
-    uint64_t now = CALL_BYTES + call->arena.used_bytes;
+    uint64_t now = own_bytes(call) + call->arena.used_bytes;
     if (now < call->request_bytes) {
         atomic_fetch_sub(&call->server->request_bytes, call->request_bytes - now);
         call->request_bytes = now;
@@ -115,7 +138,16 @@ static void settle(struct rpc_call *call)
 
 bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes)
 {
-    return charge(call, size_bytes, false);
+    uint64_t most = call->server->settings.request_memory_max;
+    return charge(call, size_bytes, most - most / KEPT_PART,
+                  size_bytes <= rpc_call_reserve_max(call));
+}
+
+bool rpc_call_reserve_answer(struct rpc_call *call, const ProtobufCMessage *message)
+{
+    uint64_t size = protobuf_c_message_get_packed_size(message);
+    uint64_t most = rpc_call_reserve_max(call);
+    return size <= CALL_BYTES || rpc_call_reserve(call, size < most ? size : most);
 }
 
 void rpc_call_give_back(struct rpc_call *call, uint64_t size_bytes)
@@ -209,7 +241,7 @@ static enum status decode(struct rpc_call *call,
         more + call->request_bytes > call->server->settings.request_memory_max) {
         return status;
     }
-    if (!charge(call, more, false)) {
+    if (!charge_request(call, more, false)) {
         return error_set(ret_error, STATUS_LIMIT, "no room");
     }
     arena_reset(&call->arena);
@@ -244,12 +276,12 @@ static enum status take_request(struct rpc_call *call,
                                 struct error *ret_error)
 {
     if (payload == NULL) {
-        return charge(call, CALL_BYTES, true) ? STATUS_OUT_OF_RANGE : STATUS_LIMIT;
+        return charge_request(call, own_bytes(call), true) ? STATUS_OUT_OF_RANGE : STATUS_LIMIT;
     }
     struct flat flat;
     size_t size = grpc_byte_buffer_length(payload);
-    uint64_t first = (uint64_t)size * EXPANSION_USUAL + CALL_BYTES;
-    if (!charge(call, size + first, true)) {
+    uint64_t first = (uint64_t)size * EXPANSION_USUAL + own_bytes(call);
+    if (!charge_request(call, size + first, true)) {
         grpc_byte_buffer_destroy(payload);
         return STATUS_LIMIT;
     }

@@ -10,12 +10,29 @@
 
 /* --- the frame -------------------------------------------------------------------------------- */
 
+/* A change that has no room for its answer is done all the same: no code that is tried again. */
+static void answer(const struct admin_call *admin, const ProtobufCMessage *message)
+{
+    struct rpc_call *call = admin->call;
+    bool has_room = rpc_call_reserve_answer(call, message);
+    if (has_room && admin->only_reads) {
+        rpc_answer(call, message);
+    } else if (has_room) {
+        rpc_answer_change(call, message);
+    } else if (admin->only_reads) {
+        rpc_fail(call, EDUBBA_UNAVAILABLE,
+                 "Answers that wait for readers take too much memory; try again");
+    } else {
+        rpc_fail(call, EDUBBA_UNKNOWN, "It is done, but there is no memory to answer");
+    }
+}
+
 /* The call's memory, this struct's too, may be gone once it has ended. */
 static void run(struct waiting *waiting)
 {
     struct admin_call *admin = (struct admin_call *)waiting;
     struct rpc_call *call = admin->call;
-    const ProtobufCMessage *answer = NULL;
+    const ProtobufCMessage *message = NULL;
     struct arena arena;
     if (rpc_call_is_cancelled(call)) {
         rpc_fail(call, EDUBBA_CANCELLED, "The caller is gone");
@@ -24,20 +41,21 @@ static void run(struct waiting *waiting)
     arena_init(&arena, ARENA_BLOCK_BYTES, ARENA_BYTES_MAX);
     admin->arena = &arena;
     edubba_thread_deadline(rpc_call_patience_ms(call, admin->gateway->deadline_max_ms));
-    enum edubba_code code = admin->work(admin, &answer);
+    enum edubba_code code = admin->work(admin, &message);
     edubba_thread_deadline(0);
     if (code == EDUBBA_OK) {
-        rpc_answer_change(call, answer);
+        answer(admin, message);
     } else {
         rpc_fail(call, code, "%s", admin->error.text);
     }
     arena_deinit(&arena);
 }
 
-void admin_call_start(struct gateway *gateway,
-                      struct rpc_call *call,
-                      const ProtobufCMessage *request,
-                      admin_work *work)
+static void start(struct gateway *gateway,
+                  struct rpc_call *call,
+                  const ProtobufCMessage *request,
+                  admin_work *work,
+                  bool only_reads)
 {
     struct admin_call *admin = arena_allocate(rpc_call_arena(call), sizeof *admin);
     if (admin == NULL) {
@@ -50,11 +68,28 @@ void admin_call_start(struct gateway *gateway,
         .call = call,
         .request = request,
         .work = work,
+        .only_reads = only_reads,
     };
     rpc_call_watch(call); /* run() asks */
     if (!waiters_add(gateway->waiters, &admin->waiting)) {
         rpc_fail(call, EDUBBA_UNAVAILABLE, "Too many calls wait for a master; try again");
     }
+}
+
+void admin_call_start(struct gateway *gateway,
+                      struct rpc_call *call,
+                      const ProtobufCMessage *request,
+                      admin_work *work)
+{
+    start(gateway, call, request, work, false);
+}
+
+void admin_call_read(struct gateway *gateway,
+                     struct rpc_call *call,
+                     const ProtobufCMessage *request,
+                     admin_work *work)
+{
+    start(gateway, call, request, work, true);
 }
 
 /* --- errors ----------------------------------------------------------------------------------- */

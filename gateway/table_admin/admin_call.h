@@ -8,7 +8,7 @@
  *
  *     void table_admin_get_table(void *context, struct rpc_call *call, const ProtobufCMessage *in)
  *     {
- *         admin_call_start(context, call, in, work);
+ *         admin_call_read(context, call, in, work);
  *     }
  *
  * A call whose caller is gone when its turn comes is not worked on.  One that is being worked on is
@@ -16,7 +16,8 @@
  * taken back.
  *
  * MEMORY.  What an answer is made of lies in an arena of its own (call->arena), as a table's schema
- * is larger than the request for it; it lives until the call has ended.
+ * is larger than the request for it; it lives until the call has ended.  The answer itself counts with
+ * request_memory_max until its reader has taken it.
  *
  * Thread rule: a call belongs to the thread that works on it.
  */
@@ -44,6 +45,7 @@ struct admin_call {
     struct rpc_call *call;
     const ProtobufCMessage *request;
     admin_work *work;
+    bool only_reads; /* and may be done again, where its answer is lost */
     struct arena *arena;
     struct edubba_error error;
 };
@@ -61,6 +63,12 @@ void admin_call_start(struct gateway *gateway,
                       struct rpc_call *call,
                       const ProtobufCMessage *request,
                       admin_work *work);
+
+/* The same for work that changes nothing. */
+void admin_call_read(struct gateway *gateway,
+                     struct rpc_call *call,
+                     const ProtobufCMessage *request,
+                     admin_work *work);
 
 /* --- for works -------------------------------------------------------------------------------- */
 

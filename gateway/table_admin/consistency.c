@@ -70,12 +70,12 @@ void table_admin_generate_consistency_token(void *context,
                                             struct rpc_call *call,
                                             const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, generate);
+    admin_call_read(context, call, request, generate);
 }
 
 void table_admin_check_consistency(void *context,
                                    struct rpc_call *call,
                                    const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, check);
+    admin_call_read(context, call, request, check);
 }

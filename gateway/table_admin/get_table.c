@@ -20,5 +20,5 @@ static enum edubba_code work(struct admin_call *call, const ProtobufCMessage **r
 
 void table_admin_get_table(void *context, struct rpc_call *call, const ProtobufCMessage *request)
 {
-    admin_call_start(context, call, request, work);
+    admin_call_read(context, call, request, work);
 }

@@ -164,6 +164,11 @@ same "hot tablets until 13.5 days ago, from as far as there may be any" "$(statu
 same "until 15 days ago" "$(status_of $instances/ListHotTablets "$(field 1 projects/p/instances/i/clusters/-)"'\x1a\x06\x08'"$(seconds 15)")" 3
 same "who may do what in an instance" "$(status_of $instances/GetIamPolicy "$(field 1 projects/p/instances/i)")" 0
 same "in one that is not there" "$(status_of $instances/GetIamPolicy "$(field 1 projects/p/instances/none)")" 5
+operations=google.longrunning.Operations done=$(field 1 operations/projects/p/instances/i/operations/1)
+same "an operation is over for whoever polls it" "$(call $operations/GetOperation "$done" | grep -oE '^0 |1801' | sort -u | tr -d '\n')" "0 1801"
+same "or waits for it, cancels it, deletes it, lists them" "$(for what in Wait Cancel Delete List; do status_of $operations/${what}Operation$([ $what != List ] || echo s) "$done"; done | tr -d '\n')" 0000
+same "one of an instance that is not there" "$(status_of $operations/GetOperation "$(field 1 operations/projects/p/instances/none/operations/1)")" 5
+same "what is no operation" "$(for what in Get Cancel; do status_of $operations/${what}Operation "$(field 1 operations/some)"; done | tr -d '\n')" 33
 same "deleted" "$(status_of $instances/DeleteInstance "$(field 1 projects/p/instances/i)") $(documents '') $(ebt --json ls | grep -c 'p/i/')" "0 0 0"
 ebt createtable p/i/u families=f || bad "createtable"
 same "a table that no gateway made is in an instance as well" "$(status_of $tables/GetTable "$(field 1 projects/p/instances/i/tables/u)"'\x10\x04') $(documents clusters/)" "0 1"
@@ -187,6 +192,19 @@ says "the port in use" 1 "cannot listen at $BIGTABLE_EMULATOR_HOST: is it in use
 says "the port of HTTP in use" 1 "127.0.0.1:$((PORT + 150)).*in use" "$GATEWAY" --set address=127.0.0.1:0 --set "http.address=127.0.0.1:$((PORT + 150))" --set "masters=$EDUBBA_MASTERS"
 says "a certificate that is not there" 2 'tls.certificate: .*/nonexistent.pem cannot be read: No such file' "$GATEWAY" --set address=127.0.0.1:0 --set http.address= --set "masters=$EDUBBA_MASTERS" \
     --set tls.certificate="$WORK/nonexistent.pem" --set tls.key="$WORK/nonexistent.pem"
+
+# --- exactly once: a token, and when it was drawn ------------------------------------------------
+ebt createtable S families=n::intsum || bad "createtable"
+# AddToCell (16 bytes): family, qualifier, time 0, 5.
+add=$(field 1 projects/edubba/instances/edubba/tables/S)$(field 2 row)'\x1a\x12\x2a\x10'$(field 1 n)'\x12\x03\x42\x01c\x1a\x02\x48\x00\x22\x02\x30\x05'
+token='\x42\x12'$(field 1 a.token.)'\x12\x06\x08'$(seconds 0)
+for i in 1 2 3; do
+    same "an addition with a token, $i" "$(status_of google.bigtable.v2.Bigtable/MutateRow "$add$token")" 0
+done
+same "is done once" "$(ebt lookup S row | grep -c '^ *5$')" 1
+same "without one" "$(status_of google.bigtable.v2.Bigtable/MutateRow "$add")" 0
+same "it is done again" "$(ebt lookup S row | grep -c '^ *10$')" 1
+same "a token of an hour ago" "$(status_of google.bigtable.v2.Bigtable/MutateRow "$add"'\x42\x12'"$(field 1 b.token.)"'\x12\x06\x08'"$(seconds 0.05)")" 9
 
 # --- stopping: who watches is told, and the process ends ----------------------------------------
 message ''

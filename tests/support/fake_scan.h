@@ -24,8 +24,9 @@
 /* What the next scans and reads are like. */
 struct fake_data {
     uint32_t row_count;
-    size_t value_bytes; /* of each row's cells */
-    size_t cell_count;  /* 0 = 1 */
+    size_t value_bytes;   /* of each row's cells */
+    size_t cell_count;    /* 0 = 1 */
+    uint32_t large_count; /* so many rows have such values, the others one of a byte; 0 = all */
     enum edubba_code end_code;
     const char *end_text;
     struct edubba_bytes failed_row; /* empty = none */
@@ -67,17 +68,19 @@ static inline void fake_row_make(
 {
     uint32_t shown = is_reversed ? fake_data.row_count - number : number;
     size_t count = fake_data.cell_count > 0 ? fake_data.cell_count : 1;
-    uint8_t *memory = memory_allocate(count * sizeof(struct edubba_cell) + fake_data.value_bytes);
+    bool is_small = fake_data.large_count > 0 && number >= fake_data.large_count;
+    size_t value_bytes = is_small ? 1 : fake_data.value_bytes;
+    uint8_t *memory = memory_allocate(count * sizeof(struct edubba_cell) + value_bytes);
     struct edubba_cell *cells = (struct edubba_cell *)(void *)memory;
     uint8_t *value = memory + count * sizeof *cells;
     (void)snprintf(key, 16, "row%08u", shown);
-    memset(value, (int)(shown % 251), fake_data.value_bytes);
+    memset(value, (int)(shown % 251), value_bytes);
     for (size_t i = 0; i < count; i++) {
         cells[i] = (struct edubba_cell){
             .family = EDUBBA_TEXT("f"),
             .qualifier = EDUBBA_TEXT("q"),
             .timestamp_us = 1000 * (int64_t)(count - i),
-            .value = {value, fake_data.value_bytes},
+            .value = {value, value_bytes},
         };
     }
     *row = (struct edubba_row){EDUBBA_TEXT(key), cells, count};

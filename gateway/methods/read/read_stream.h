@@ -80,9 +80,10 @@ void read_stream_fill(struct read_stream *stream);
 
 /* --- room (read_stream_room.c): false = there is none, and it is stopped -------------------------- */
 
-/* A large row is held whole: so many of them at a time as requests might take the memory of. */
+/* A large row is held whole: so many of them at a time as requests might take the memory of.  It counts until the next
+ * one begins. */
 bool read_stream_reserve_row(struct read_stream *stream, const struct edubba_row *row);
-/* What waits for its reader: a message, and about as much that is read ahead of it. */
+/* What waits for its reader: a message, and what is read ahead of it. */
 bool read_stream_count_message(struct read_stream *stream);
 void read_stream_uncount_message(struct read_stream *stream);
 

@@ -4,8 +4,9 @@
 #include "gateway/methods/read/read_stream.h"
 
 #define CELL_BYTES      (2 * sizeof(struct edubba_cell)) /* as it came, and as it is given */
-#define KEY_BYTES       64         /* of a key or range that a scan keeps, beside its bytes */
-#define UNCOUNTED_BYTES (8 * 1024) /* of a message: as much counts for each call */
+#define KEY_BYTES       64          /* of a key or range that a scan keeps, beside its bytes */
+#define UNCOUNTED_BYTES (8 * 1024)  /* of a message: as much counts for each call */
+#define WINDOW_BYTES    (32 * 1024) /* of a message that does not wait, even for who has stopped */
 
 /* What a row that is held takes.  One that is sent whole is there three times, as itself, as chunks and
  * as a message. */
@@ -32,9 +33,20 @@ static void refuse_row(struct read_stream *stream, const struct edubba_row *row)
     stream->on.row = key.data != NULL ? key : BYTES_EMPTY; /* then as far as the text has it */
 }
 
+/* The row before was larger.  Most of it is out by now; what a message holds of it yet counts when that is sent. */
+static void give_back(struct read_stream *stream, uint64_t size)
+{
+    uint64_t kept = size > READ_STREAM_SCAN_BYTES ? size : 0;
+    rpc_call_give_back(stream->on.call, stream->reserved_bytes - kept);
+    stream->reserved_bytes = kept;
+}
+
 bool read_stream_reserve_row(struct read_stream *stream, const struct edubba_row *row)
 {
     uint64_t size = held_bytes(stream, row);
+    if (size < stream->reserved_bytes) {
+        give_back(stream, size);
+    }
     if (size <= stream->reserved_bytes || size <= READ_STREAM_SCAN_BYTES) {
         return true;
     }
@@ -51,10 +63,18 @@ bool read_stream_reserve_row(struct read_stream *stream, const struct edubba_row
     return true;
 }
 
+/* The message, and what is read ahead of it meanwhile: all that may be, if it has to wait. */
+static uint64_t message_bytes(const struct read_stream *stream)
+{
+    uint64_t size = stream->message.size_bytes;
+    bool waits = !stream->is_at_end && size > WINDOW_BYTES;
+    return size + (waits && size < READ_STREAM_SCAN_BYTES ? READ_STREAM_SCAN_BYTES : size);
+}
+
 bool read_stream_count_message(struct read_stream *stream)
 {
     struct rpc_call *call = stream->on.call;
-    uint64_t size = 2 * (uint64_t)stream->message.size_bytes;
+    uint64_t size = message_bytes(stream);
     uint64_t most = rpc_call_reserve_max(call);
     size = size < most ? size : most; /* one alone has to go through */
     if (size <= UNCOUNTED_BYTES || size <= stream->reserved_bytes) {

@@ -55,6 +55,17 @@ static void tell(void *context)
     }
 }
 
+/* What the samples take until their reader has taken the last; one alone has to go through. */
+static bool reserve(const struct sampling *sampling)
+{
+    uint64_t most = rpc_call_reserve_max(sampling->on.call);
+    uint64_t size = sampling->count * sizeof *sampling->samples;
+    for (size_t i = 0; i < sampling->count; i++) {
+        size += sampling->samples[i].row.size;
+    }
+    return rpc_call_reserve(sampling->on.call, size < most ? size : most);
+}
+
 static void sample(struct waiting *waiting)
 {
     struct sampling *sampling = (struct sampling *)waiting; /* on.waiting is its first */
@@ -72,6 +83,11 @@ static void sample(struct waiting *waiting)
         return;
     }
     table_call_end(&sampling->on);
+    if (!reserve(sampling)) {
+        fail(sampling, EDUBBA_UNAVAILABLE,
+             "Samples that wait for readers take too much memory; try again");
+        return;
+    }
     sampling->count = sample_range_cut(sampling->samples, sampling->count, sampling->start,
                                        sampling->end);
     struct edubba_sample *last = &sampling->samples[sampling->count - 1];

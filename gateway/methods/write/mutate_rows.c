@@ -10,8 +10,9 @@
  *   there is no such family                                 row; nothing is sent
  *   a server refuses an entry                               that entry fails
  *
- * So does Bigtable, as was measured.  For the second, and for inputs, families must be known.  They are, as of when the table was opened;
- * before anything is refused for them, or where one is not known, the table is opened anew, once.
+ * So does Bigtable, as was measured.  For the second, and for inputs, families must be known, and for timestamps how
+ * fine the table's are.  They are, as of when the table was opened; before anything is refused for them, or where one
+ * is not known, the table is opened anew, once.
  */
 #include "gateway/methods/write/mutate_rows.h"
 
@@ -256,8 +257,8 @@ static enum status check_counts(const Request *request, struct error *ret_error)
     return api_check_count(mutations, NULL, ret_error);
 }
 
-static enum status convert_entry(const struct mutating *mutating,
-                                 const Entry *in,
+static enum status convert_entry(const Entry *in,
+                                 bool is_micros,
                                  struct arena *scratch,
                                  struct edubba_entry *ret_entry,
                                  struct error *ret_error)
@@ -267,24 +268,23 @@ static enum status convert_entry(const struct mutating *mutating,
     enum status status = api_convert_idempotency(in->idempotency, &in->row_key, scratch, &identity,
                                                  ret_error);
     if (status == STATUS_OK) {
-        status = api_convert_mutations(in->mutations, in->n_mutations, API_MUTATION_LIST,
-                                       mutating->on.table->is_micros, scratch, &mutations,
-                                       ret_error);
+        status = api_convert_mutations(in->mutations, in->n_mutations, API_MUTATION_LIST, is_micros,
+                                       scratch, &mutations, ret_error);
     }
     if (status == STATUS_OK) {
         *ret_entry = (struct edubba_entry){api_bytes(in->row_key), mutations, in->n_mutations,
                                            identity};
-        status = entry_check(ret_entry, mutating->on.table->is_micros, ret_error);
+        status = entry_check(ret_entry, is_micros, ret_error);
     }
     return status;
 }
 
-static enum status convert_entries(const struct mutating *mutating,
+static enum status convert_entries(const Request *request,
+                                   bool is_micros,
                                    struct arena *scratch,
                                    struct edubba_entry **ret_entries,
                                    struct error *ret_error)
 {
-    const Request *request = mutating->request;
     enum status status = check_counts(request, ret_error);
     if (status != STATUS_OK) {
         return status;
@@ -296,7 +296,7 @@ static enum status convert_entries(const struct mutating *mutating,
     }
     for (size_t i = 0; i < request->n_entries; i++) {
         struct error reason = {.status = STATUS_OK};
-        status = convert_entry(mutating, request->entries[i], scratch, &entries[i], &reason);
+        status = convert_entry(request->entries[i], is_micros, scratch, &entries[i], &reason);
         if (status != STATUS_OK) {
             return error_set(ret_error, status,
                              "Error in field '" ENTRY_LIST "' : Error in element #%zu : %s", i,
@@ -305,6 +305,28 @@ static enum status convert_entries(const struct mutating *mutating,
     }
     *ret_entries = entries;
     return STATUS_OK;
+}
+
+/* Are they refused only for times that are finer than the table's?  It may have been made anew since it was
+ * opened, of another granularity, and no server would be asked whether it has. */
+static bool is_too_fine(const struct mutating *mutating, struct arena *scratch)
+{
+    struct edubba_entry *entries = NULL;
+    struct error reason = {.status = STATUS_OK};
+    return !mutating->on.table->is_micros &&
+           convert_entries(mutating->request, true, scratch, &entries, &reason) == STATUS_OK;
+}
+
+/* They are malformed, or there is no memory for them. */
+static void refuse(struct mutating *mutating,
+                   enum status status,
+                   const char *text,
+                   struct arena *scratch)
+{
+    bool looks = status == STATUS_INVALID_ARGUMENT && is_too_fine(mutating, scratch);
+    if (!looks || !table_call_look_again(&mutating->on)) {
+        table_call_refuse(&mutating->on, status, text);
+    }
 }
 
 /* Submit them; true: on_completion ends the call, or has done so. */
@@ -327,9 +349,10 @@ static void run(struct table_call *on)
     struct edubba_error refusal = {0};
     struct arena scratch;
     arena_init(&scratch, SCRATCH_BLOCK_BYTES, SIZE_MAX); /* bounded by the request's size */
-    enum status status = convert_entries(mutating, &scratch, &entries, &error);
+    enum status status = convert_entries(mutating->request, on->table->is_micros, &scratch,
+                                         &entries, &error);
     if (status != STATUS_OK) {
-        table_call_refuse(on, status, error.text);
+        refuse(mutating, status, error.text, &scratch);
     } else if (may_send(mutating, entries) && !submit(mutating, entries, &refusal)) {
         table_call_fail(on, refusal.code, refusal.text);
     }

@@ -10,6 +10,7 @@
  *     Fail      NOT_FOUND, with as many bytes of details as the request says
  *     Reserve   "BYTES": reserves them, and answers yes or no
  *     Borrow    "BYTES": reserves them, gives them back, and does so again
+ *     Answer    "BYTES": answers with so many, if they can be reserved
  */
 #ifndef TESTS_UNIT_GATEWAY_RPC_FIXTURE_H
 #define TESTS_UNIT_GATEWAY_RPC_FIXTURE_H
@@ -207,6 +208,20 @@ static inline void run_borrow(void *context, struct rpc_call *call, const Protob
     answer(call, bytes_of_text(is_let_in ? "yes" : "no"));
 }
 
+static inline void run_answer(void *context, struct rpc_call *call, const ProtobufCMessage *request)
+{
+    unsigned long size = number_of(request, NULL);
+    uint8_t *bytes = calloc(size, 1);
+    Value value = value_of(bytes_of(bytes, size));
+    atomic_fetch_add(&((struct service *)context)->begun, 1);
+    if (rpc_call_reserve_answer(call, &value.base)) {
+        rpc_answer(call, &value.base);
+    } else {
+        rpc_fail(call, EDUBBA_UNAVAILABLE, "No room");
+    }
+    free(bytes);
+}
+
 /* --- the server ------------------------------------------------------------------------------ */
 
 static inline void on_ended(void *context,
@@ -232,7 +247,7 @@ static inline struct rpc_settings service_settings(struct service *service)
         {"/test.Test/Hold", NULL, run_hold},       {"/test.Test/Patience", NULL, run_patience},
         {"/test.Test/Header", NULL, run_header},   {"/test.Test/Fail", NULL, run_fail},
         {"/test.Test/Reserve", NULL, run_reserve}, {"/test.Test/Borrow", NULL, run_borrow},
-        {"/test.Test/Change", NULL, run_change},
+        {"/test.Test/Change", NULL, run_change},   {"/test.Test/Answer", NULL, run_answer},
     };
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         methods[i].request = value_kind;

@@ -23,6 +23,8 @@ static struct {
     size_t failure_count;
     size_t submitted; /* how often */
     size_t forgotten;
+    size_t opened;
+    bool turns_micros; /* who opens the table anew finds it made anew, with finer times */
 } fake;
 
 struct open_table *tables_find(struct tables *tables, const char *name)
@@ -37,6 +39,8 @@ enum edubba_code tables_open(struct tables *tables,
                              struct edubba_error *error)
 {
     (void)tables, (void)name, (void)error;
+    fake.opened++;
+    fake.table->is_micros = fake.turns_micros;
     *ret_table = fake.table;
     return EDUBBA_OK;
 }
@@ -215,6 +219,7 @@ static void run_with(struct rpc_call *call,
     google__bigtable__v2__mutate_rows_request__init(&request);
     fake.submitted = 0;
     fake.forgotten = 0;
+    fake.opened = 0;
     request.table_name = table;
     request.entries = entries;
     request.n_entries = 2;
@@ -326,4 +331,23 @@ Test(mutate_rows, an_entry_that_is_malformed_fails_the_call)
     cr_assert_str_eq(key.text,
                      "Error in field 'Entry list' : Error in element #1 : Row keys must be "
                      "non-empty");
+}
+
+/* Another gateway has deleted the table, and made it anew: no server is asked before the entries are checked. */
+Test(mutate_rows, what_is_too_fine_for_the_table_is_looked_at_again_before_it_is_refused)
+{
+    struct rpc_call finer = {.room_bytes = 65536};
+    struct rpc_call negative = {.room_bytes = 65536};
+    fake.failure_count = 0;
+    fake.turns_micros = true;
+    run_with(&finer, "f", EDUBBA_PLAIN, "other", 1234);
+    cr_assert_eq(finer.code, EDUBBA_OK, "%s", finer.text);
+    cr_assert_eq(finer.entry_count, 2);
+    cr_assert_eq(fake.submitted, 1);
+    cr_assert_eq(fake.opened, 1);
+
+    run_with(&negative, "f", EDUBBA_PLAIN, "other", -1234);
+    cr_assert_eq(negative.code, EDUBBA_INVALID_ARGUMENT);
+    cr_assert_eq(fake.opened, 0, "no table takes such a time");
+    fake.turns_micros = false;
 }

@@ -374,6 +374,24 @@ Test(read_rows, a_large_row_is_counted_while_it_is_held, .timeout = 600)
     fake_reserve_max = UINT64_MAX;
 }
 
+/* A scan may go on for hours behind it. */
+Test(read_rows, a_large_row_counts_no_more_when_small_ones_follow, .timeout = 600)
+{
+    static const char *const agents[] = {NULL, "some-program/1 grpc-go/1.83.2"};
+    Google__Bigtable__V2__ReadRowsRequest request = request_of();
+    fake_data.large_count = 2;
+    for (size_t i = 0; i < 2; i++) {
+        struct run run = {.prng = prng_of_seed(7), .rows_at_once = 9, .user_agent = agents[i]};
+        set_data(20, 3000000, EDUBBA_OK, "");
+        run_stream(&run, &request, "", false);
+        cr_assert_eq(run.outcome.code, EDUBBA_OK, "%s", run.outcome.text);
+        cr_assert_eq(run.outcome.stream.row_count, 20);
+        cr_assert_lt(run.outcome.reserved_bytes, 3000000);
+        fake_outcome_deinit(&run.outcome);
+    }
+    fake_data.large_count = 0;
+}
+
 /* Their values may be nothing at all: what tells of them is not. */
 Test(read_rows, the_cells_of_a_row_are_counted_as_well_as_their_values, .timeout = 600)
 {
@@ -437,6 +455,20 @@ Test(read_rows, what_waits_for_its_reader_is_counted, .timeout = 600)
     fake_outcome_deinit(&run.outcome);
     fake_reserve_max = UINT64_MAX;
     fake_request_memory = UINT64_MAX;
+}
+
+/* However small a message is that waits: its scan reads on. */
+Test(read_rows, what_is_read_ahead_of_a_message_is_counted, .timeout = 600)
+{
+    Google__Bigtable__V2__ReadRowsRequest request = request_of();
+    struct run run = {.prng = prng_of_seed(7), .rows_at_once = 1};
+    set_data(12, 40000, EDUBBA_OK, ""); /* twice as much as all of them has room */
+    fake_reserve_max = 1 << 20;
+    run_stream(&run, &request, "", false);
+    cr_assert_eq(run.outcome.code, EDUBBA_UNAVAILABLE);
+    cr_assert_not_null(strstr(run.outcome.text, "wait for readers"), "%s", run.outcome.text);
+    fake_outcome_deinit(&run.outcome);
+    fake_reserve_max = UINT64_MAX;
 }
 
 Test(read_rows, a_row_that_never_has_room_is_a_large_row, .timeout = 600)

@@ -110,6 +110,83 @@ Test(rpc_trouble, what_a_method_reserves_counts_until_its_end)
     service_end(&service, &client);
 }
 
+Test(rpc_trouble, headers_count_as_long_as_their_call)
+{
+    static char value[20 * 1024 + 1];
+    struct bytes message = encoded(bytes_of_text("x"));
+    struct rpc_client_call holding;
+    memset(value, 'h', sizeof value - 1);
+    open_with_memory(1024 * KIB);
+    rpc_client_begin(&client,
+                     &(struct rpc_client_request){.path = "/test.Test/Hold",
+                                                  .message = message,
+                                                  .header = "x-test",
+                                                  .header_value = value},
+                     &holding);
+    while (atomic_load(&service.begun) == 0) {
+        (void)rpc_client_step(&client, 10);
+    }
+    cr_assert_gt(rpc_server_request_bytes(service.server), 20 * KIB);
+    rpc_client_cancel(&holding);
+    (void)rpc_client_end(&holding);
+    rpc_client_free(&holding);
+    free((void *)(uintptr_t)message.data);
+    service_end(&service, &client);
+}
+
+Test(rpc_trouble, an_answer_counts_until_its_reader_has_taken_it)
+{
+    char text[256];
+    struct rpc_client_call stopped;
+    open_with_memory(1024 * KIB);
+    begin_call(&client, "/test.Test/Answer", bytes_of_text("700000"), &stopped);
+    while (atomic_load(&service.begun) == 0) {
+        (void)rpc_client_step(&client, 10);
+    }
+    WAIT_FOR(rpc_server_request_bytes(service.server) > 700000);
+    cr_assert_eq(
+        ask_value(&client, "/test.Test/Answer", bytes_of_text("700000"), text, sizeof text),
+        GRPC_STATUS_UNAVAILABLE, "%s", text);
+    cr_assert_eq(ask_value(&client, "/test.Test/Answer", bytes_of_text("8000"), text, sizeof text),
+                 GRPC_STATUS_OK, "a small one counts with its call");
+
+    cr_assert(rpc_client_next(&stopped));
+    cr_assert_eq(rpc_client_end(&stopped), GRPC_STATUS_OK);
+    rpc_client_free(&stopped);
+    while (rpc_server_request_bytes(service.server) > 0) {
+        (void)rpc_client_step(&client, 1);
+    }
+    cr_assert_eq(
+        ask_value(&client, "/test.Test/Answer", bytes_of_text("2000000"), text, sizeof text),
+        GRPC_STATUS_OK, "one alone goes through");
+    service_end(&service, &client);
+}
+
+/* Nobody knows how long. */
+Test(rpc_trouble, readers_that_stop_keep_no_call_from_being_taken)
+{
+    enum {
+        STOPPED = 10 /* of 100 000 bytes each: one more than there is room for */
+    };
+    char text[256];
+    struct rpc_client_call stopped[STOPPED];
+    open_with_memory(1024 * KIB);
+    for (unsigned i = 0; i < STOPPED; i++) {
+        begin_call(&client, "/test.Test/Answer", bytes_of_text("100000"), &stopped[i]);
+        while (atomic_load(&service.begun) == i) {
+            (void)rpc_client_step(&client, 10);
+        }
+    }
+    WAIT_FOR(atomic_load(&service.codes[EDUBBA_UNAVAILABLE]) > 0);
+    cr_assert_eq(ask_value(&client, "/test.Test/Echo", bytes_of(bulk, 30 * KIB), text, sizeof text),
+                 GRPC_STATUS_OK, "%s", text);
+    for (unsigned i = 0; i < STOPPED; i++) {
+        (void)rpc_client_end(&stopped[i]);
+        rpc_client_free(&stopped[i]);
+    }
+    service_end(&service, &client);
+}
+
 /* However soon memory ends, each call has a status, and nothing is left behind. */
 Test(rpc_trouble, failing_memory_is_a_status)
 {
@@ -277,7 +354,8 @@ Test(rpc_trouble, a_drain_cancels_what_takes_too_long)
     service_begin(&service, &client);
     hold(&call);
     begin_drain(&drain, 300);
-    cr_assert_neq(rpc_client_end(&call), GRPC_STATUS_OK);
+    cr_assert_eq(rpc_client_end(&call), GRPC_STATUS_UNAVAILABLE, "%d %s", (int)call.code,
+                 call.text);
     rpc_client_free(&call);
     cr_assert_eq(pthread_join(drain.thread, NULL), 0);
     cr_assert_eq(atomic_load(&service.cancelled), 1);
