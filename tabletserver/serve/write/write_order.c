@@ -229,6 +229,8 @@ static void gather_evaluated(struct write_order *order,
 
     if (work->reigns_over != tablet->reigns_over) {
         write_fail_append(order, work, STATUS_NOT_OWNER); /* others may have written since */
+    } else if (tablet->schema == NULL) {
+        write_redirect(order, work);
     } else if (evaluation->status == STATUS_NO_MEMORY || evaluation->status == STATUS_LIMIT) {
         write_fail(order, work, STATUS_UNAVAILABLE, "too little memory to read the row; retry");
     } else if (evaluation->status != STATUS_OK) {
@@ -245,6 +247,17 @@ static void gather_evaluated(struct write_order *order,
                                  matched ? operation->mutations : operation->otherwise,
                                  matched ? operation->mutation_count : operation->otherwise_count);
     }
+}
+
+/* What has waited for the row: since it was routed the tablet's reign may be over, and its table deleted.  False: it was
+ * refused, or is held. */
+static bool may_begin(struct write_order *order, struct tablet_order *tablet, struct work *work)
+{
+    if (tablet->schema == NULL) {
+        write_redirect(order, work);
+        return false;
+    }
+    return may_answer(order, tablet, work);
 }
 
 /* Its tablet, which has copies, was converted or dropped meanwhile: nothing of it was given out. */
@@ -274,8 +287,8 @@ void write_order_evaluated(struct write_order *order, struct work *work)
     for (struct row_waiter *waiter = row_lock_next(order->locks, number, row); waiter != NULL;
          waiter = row_lock_next(order->locks, number, row)) {
         struct work *next = (struct work *)waiter;
-        if (!may_answer(order, tablet, next)) {
-            continue; /* its reign may be over since it was routed */
+        if (!may_begin(order, tablet, next)) {
+            continue;
         }
         start_write(order, tablet, next, true);
         if (starts_evaluation(next)) {

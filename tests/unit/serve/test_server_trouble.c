@@ -91,6 +91,35 @@ Test(server, many_tablets_are_created_each_once)
     fixture_deinit(&fixture);
 }
 
+/* Of test_write_drop.c the same, step by step: here the table goes in the midst of it every other time. */
+Test(server, a_table_is_deleted_while_one_row_of_it_is_counted_in)
+{
+    enum {
+        COUNT = 2000
+    };
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    struct operation *operations = arena_allocate_array(&client->arena, COUNT, sizeof *operations);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        operations[i] = client_increment(client, "r", "n", i + 1);
+    }
+    uint64_t request = client_send_operations(client, operations, COUNT, 0);
+    pthread_mutex_lock(&fixture.script.lock);
+    fixture.script.table_dropped = true;
+    remove_locked(&fixture.script, 10);
+    fixture.script.version += 1;
+    pthread_mutex_unlock(&fixture.script.lock);
+    const struct operation_result *results = client_results(client, request, COUNT);
+    cr_assert_not_null(results);
+    for (int i = 0; i < COUNT; i++) {
+        bool told = results[i].status == STATUS_OK || results[i].status == STATUS_NOT_OWNER ||
+                    results[i].status == STATUS_UNAVAILABLE; /* it is not known */
+        cr_assert(told, "%u", results[i].status);
+    }
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
 /* --- a master that refuses ---------------------------------------------------------------------- */
 
 static bool has_said(int log_file, const char *event, const char *cause)
