@@ -15,6 +15,9 @@
 #define NS_PER_US       1000
 #define CLOCK_DRIFT_PPM 50000 /* what leases allow for */
 
+/* 100 years: what is longer does not fit in 64 bits as nanoseconds, or where it is added to the time. */
+#define DURATION_US_MAX (INT64_C(876000) * 3600 * 1000000)
+
 /* Connections to other servers and masters, and what threads wake each other by. */
 #define FILES_BESIDES 64
 
@@ -76,7 +79,8 @@ size_t server_settings_keys(struct server_settings *settings,
         {"answer_bytes_max", CONFIG_SIZE_BYTES, &settings->answer_bytes_max, MIB, 1024 * GIB,
          false},
         {"answer_stall", CONFIG_DURATION_US, &settings->answer_stall_us, 100000, 3600000000, false},
-        {"slow_operation", CONFIG_DURATION_US, &settings->slow_operation_us, 0, INT64_MAX, false},
+        {"slow_operation", CONFIG_DURATION_US, &settings->slow_operation_us, 0, DURATION_US_MAX,
+         false},
         {"log.level", CONFIG_TEXT, &settings->log_words.level, 0, 0, false},
         {"log.format", CONFIG_TEXT, &settings->log_words.format, 0, 0, false},
         {"log.keep", CONFIG_DURATION_US, &store->log_keep_us, 0, INT64_C(86400000000), false},
@@ -95,7 +99,7 @@ size_t server_settings_keys(struct server_settings *settings,
         {"measure_load", CONFIG_BOOL, &settings->measure_load, 0, 0, false},
         {"compare_period", CONFIG_DURATION_US, &settings->compare_period_us, 0,
          INT64_C(31536000000000), false},
-        {"gc_interval", CONFIG_DURATION_US, &store->gc_interval_us, 100000, INT64_MAX, false},
+        {"gc_interval", CONFIG_DURATION_US, &store->gc_interval_us, 100000, DURATION_US_MAX, false},
     };
     _Static_assert(sizeof all / sizeof *all <= SERVER_SETTINGS_KEYS_MAX, "room for all keys");
     memcpy(keys, all, sizeof all);

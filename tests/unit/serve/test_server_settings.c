@@ -206,3 +206,14 @@ Test(server_settings, reads_are_confirmed_by_the_servers_of_other_copies)
     cr_assert_not_null(
         strstr(settle("reads=quick", NULL), "reads must be \"leased\" or \"confirmed\""));
 }
+
+/* As nanoseconds, or added to the time since 1970, they would begin again below 0. */
+Test(server_settings, durations_that_do_not_fit_are_refused)
+{
+    cr_assert_str_eq(settle("slow_operation=876000 h", "gc_interval=876000 h"), "");
+    cr_assert_not_null(strstr(settle("slow_operation=876001 h", NULL),
+                              "slow_operation is \"876001 h\", allowed are"));
+    cr_assert_not_null(
+        strstr(settle("gc_interval=876001 h", NULL), "gc_interval is \"876001 h\", allowed are"));
+    cr_assert_eq(reading.fault_count, 1);
+}
