@@ -111,6 +111,20 @@ static void answer_plainly(struct http_call *call, uint16_t status)
     set_answer(call, &response);
 }
 
+/* Where no page stands at "/" that leads on, whoever looks what there is is told here. */
+static void answer_not_found(struct http_call *call)
+{
+    struct http_response response = {.status = 404, .content_type = PLAIN_TEXT};
+    struct http_routes *routes = &call->server->routes;
+    buffer_append_format(&response.body, "%s", MHD_get_reason_phrase_for(404));
+    if (http_routes_find(routes, "/") == NULL) {
+        buffer_append_format(&response.body, "; served are ");
+        http_routes_list(routes, &response.body);
+    }
+    buffer_append_u8(&response.body, '\n');
+    set_answer(call, &response);
+}
+
 static void refuse_foreign(struct http_call *call)
 {
     struct http_response response = {
@@ -203,7 +217,7 @@ static bool answer(struct http_call *call)
     if (server->local && !http_host_is_local(http_call_header(call, "Host"))) {
         refuse_foreign(call);
     } else if (route == NULL) {
-        answer_plainly(call, 404);
+        answer_not_found(call);
     } else if (!route->tree && !only_reads(call)) {
         answer_plainly(call, 405);
     } else if (route->call_handler == NULL) {

@@ -40,7 +40,7 @@ typedef void (*http_handler)(void *context, const char *path, struct http_respon
 
 /* address "127.0.0.1:7480"; same rule for addresses that are not local as transport_listen().
  * Without insecure it answers only who asks for a name of this machine (http_host.h): else 403, as JSON.
- * Serves /metrics itself. */
+ * Serves /metrics itself; 404 says what else there is, unless somebody handles "/". */
 enum status http_server_open(const char *address,
                              bool insecure,
                              struct http_server **ret_server,

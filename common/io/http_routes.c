@@ -77,3 +77,12 @@ const struct http_route *http_routes_find(struct http_routes *routes, const char
     pthread_mutex_unlock(&routes->lock);
     return found;
 }
+
+void http_routes_list(struct http_routes *routes, struct buffer *out)
+{
+    pthread_mutex_lock(&routes->lock);
+    for (const struct http_route *route = routes->first; route != NULL; route = route->next) {
+        buffer_append_format(out, "%s%s", route == routes->first ? "" : ", ", route->path);
+    }
+    pthread_mutex_unlock(&routes->lock);
+}

@@ -36,4 +36,7 @@ enum status http_routes_add(struct http_routes *routes,
 /* Of "/api/v1/heat?table=7"; the one whose path is longest; NULL = nobody answers there. */
 const struct http_route *http_routes_find(struct http_routes *routes, const char *uri);
 
+/* "/status, /health, /metrics": what was added last comes first. */
+void http_routes_list(struct http_routes *routes, struct buffer *out);
+
 #endif /* COMMON_IO_HTTP_ROUTES_H */

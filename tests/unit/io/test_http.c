@@ -66,6 +66,20 @@ Test(http, serves_metrics_and_handlers)
     http_server_close(server);
 }
 
+Test(http, who_looks_what_there_is_is_told_unless_a_page_leads_on)
+{
+    struct http_server *server = open_server();
+    uint16_t port = http_server_port(server);
+    cr_assert_eq(http_server_handle(server, "/hello", hello, &port), STATUS_OK);
+    cr_assert(strncmp(ask(port, "GET", "/"), "HTTP/1.1 404", 12) == 0, "%s", answer);
+    cr_assert_not_null(strstr(answer, "\r\n\r\nNot Found; served are /hello, /metrics\n"), "%s",
+                       answer);
+    cr_assert_not_null(strstr(ask(port, "GET", "/hell?o"), "/hello, /metrics\n"), "%s", answer);
+    cr_assert_eq(http_server_handle(server, "/", hello, &port), STATUS_OK);
+    cr_assert_not_null(strstr(ask(port, "GET", "/hell"), "\r\n\r\nNot Found\n"), "%s", answer);
+    http_server_close(server);
+}
+
 Test(http, bind_errors_name_the_address)
 {
     struct http_server *server = open_server();
