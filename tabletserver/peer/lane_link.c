@@ -321,7 +321,9 @@ void lane_link_set_address(struct lane_link *link, const char *address)
 
 void lane_link_end(struct lane_link *link)
 {
-    link->was_ready = false; /* it is we who go */
+    pthread_mutex_lock(&link->mutex); /* its connection may become ready just now */
+    link->was_ready = false;          /* it is we who go */
+    pthread_mutex_unlock(&link->mutex);
     hang_up(link, "");
 }
 

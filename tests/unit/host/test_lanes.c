@@ -4,6 +4,8 @@
  */
 #include <string.h>
 
+#include "common/io/clock.h"
+#include "tabletserver/peer/lane_link.h"
 #include "tabletserver/peer/lanes.h"
 #include "tabletserver/peer/server_address.h"
 #include "tests/support/peer_listener.h"
@@ -386,4 +388,24 @@ Test(lanes, an_address_may_be_as_long_as_the_catalog_takes_it)
     memcpy(address + SERVER_ADDRESS_BYTES_MAX - 5, ":7401", 6);
     cr_assert_eq(lanes_set_peer(a.lanes, 2, address), STATUS_OK);
     node_close(&a);
+}
+
+/* Seen by the thread sanitizer, where it is told to look below libnng too (without tsan.supp): nothing but the link's mutex
+ * stands between the two. */
+Test(lanes, who_goes_while_a_connection_becomes_ready_is_in_nobodys_way)
+{
+    static struct lane_shared shared = {.options = {.server = 1, .incarnation = 7}};
+    const struct mailbox_settings mailbox = {.item_bytes = 1, .capacity = 1};
+    static struct node there;
+    node_open(&there, 2, 1000);
+    cr_assert_eq(mailbox_create(&mailbox, &shared.wake), STATUS_OK);
+    struct lane_link *link = lane_link_create(&shared, 2);
+    cr_assert_not_null(link);
+    lane_link_set_address(link, there.address);
+    lane_link_look_after(link, clock_monotonic_ns());
+    clock_sleep_us(300000); /* it is ready by then, and this thread has not heard so */
+    lane_link_end(link);
+    lane_link_destroy(link);
+    mailbox_destroy(shared.wake);
+    node_close(&there);
 }
