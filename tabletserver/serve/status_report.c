@@ -8,6 +8,7 @@
 #include "common/io/transport/transport_budget.h"
 #include "common/wire/writer.h"
 #include "tabletserver/serve/server.h"
+#include "tabletserver/serve/sync/served_list.h"
 
 static const char *condition_text(enum store_condition condition)
 {
@@ -75,40 +76,46 @@ static void append_store(struct buffer *out, struct store_loop *loop)
     buffer_append_format(out, "]}");
 }
 
-struct tablet_list {
-    struct buffer *out;
-    uint32_t count;
-};
-
-static void append_tablet(void *context, const struct served *served)
+static void append_tablet(struct buffer *out, const struct served *served)
 {
-    struct tablet_list *list = context;
     const struct store_tablet_descriptor *descriptor = store_tablet_describe(served->tablet);
     struct store_tablet_statistics statistics;
 
     store_tablet_statistics(served->tablet, &statistics);
     struct load_counts load = load_counters_get(store_tablet_load(served->tablet));
-    buffer_append_format(list->out,
-                         "%s{\"number\":\"%" PRIu64 "\",\"table\":\"%" PRIu64 "\",\"start\":",
-                         list->count > 0 ? "," : "", descriptor->tablet, descriptor->table);
-    json_text(list->out, descriptor->range.start);
-    buffer_append_format(list->out, ",\"end\":");
-    json_text(list->out, descriptor->range.end);
+    buffer_append_format(out, "{\"number\":\"%" PRIu64 "\",\"table\":\"%" PRIu64 "\",\"start\":",
+                         descriptor->tablet, descriptor->table);
+    json_text(out, descriptor->range.start);
+    buffer_append_format(out, ",\"end\":");
+    json_text(out, descriptor->range.end);
     buffer_append_format(
-        list->out,
+        out,
         ",\"base_bytes\":%" PRIu64 ",\"memtable_bytes\":%" PRIu64 ",\"flushes\":%" PRIu64
         ",\"reads\":%" PRIu64 ",\"read_rows\":%" PRIu64 ",\"read_bytes\":%" PRIu64
         ",\"writes\":%" PRIu64 ",\"write_bytes\":%" PRIu64 "}",
         statistics.base_bytes, statistics.memtable_bytes, statistics.flush_count, load.read.reads,
         load.read.rows, load.read.bytes, load.write.writes, load.write.bytes);
-    list->count += 1;
+}
+
+static void append_tablets(struct buffer *out, struct served_map *map)
+{
+    struct served_list served = {.items = NULL};
+    if (served_list_make(map, &served) != STATUS_OK) {
+        out->failed = true;
+        return;
+    }
+    buffer_append_format(out, ",\"tablets\":[");
+    for (size_t i = 0; i < served.count; i++) {
+        buffer_append_format(out, "%s", i > 0 ? "," : "");
+        append_tablet(out, &served.items[i]);
+    }
+    buffer_append_u8(out, ']');
+    served_list_release(&served);
 }
 
 /* brief: without the tablets. */
 static void append_report(struct server *server, bool brief, struct buffer *out)
 {
-    struct tablet_list list = {.out = out};
-
     buffer_append_format(out, "{\"server\":\"%" PRIu64 "\",\"incarnation\":\"%" PRIu64 "\",",
                          server->number, server->incarnation);
     append_text_member(out, "address", server->address);
@@ -135,9 +142,7 @@ static void append_report(struct server *server, bool brief, struct buffer *out)
     }
     buffer_append_u8(out, ']');
     if (!brief) {
-        buffer_append_format(out, ",\"tablets\":[");
-        served_map_visit(server->served, append_tablet, &list);
-        buffer_append_u8(out, ']');
+        append_tablets(out, server->served);
     }
     buffer_append_u8(out, '}');
 }

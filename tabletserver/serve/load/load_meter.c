@@ -6,6 +6,7 @@
 #include "common/io/clock.h"
 #include "common/io/processors.h"
 #include "tabletserver/serve/server.h"
+#include "tabletserver/serve/sync/served_list.h"
 #include "tabletserver/tablet/load_share.h"
 
 /* CPU time used since the start. */
@@ -89,14 +90,13 @@ static bool is_idle(const struct load_counts *counts)
            0;
 }
 
-/* Tablets that came while room was made are told with the next report. */
-static void collect(void *context, const struct served *served)
+/* There is room. */
+static void collect(struct load_meter *meter, const struct served *served)
 {
-    struct load_meter *meter = context;
     size_t at = meter->report.tablet_count;
     uint32_t loop = loop_index(meter->server, served->loop);
 
-    if (at == meter->capacity || loop == meter->server->loop_count) {
+    if (loop == meter->server->loop_count) {
         return;
     }
     struct load_counts counts = load_counters_take(store_tablet_load(served->tablet));
@@ -168,7 +168,7 @@ static uint64_t tell_processors(const struct server *server)
 }
 
 /* The first one is empty: nobody knows since when its counts are. */
-static void make_report(struct load_meter *meter, int64_t now_ns)
+static void make_report(struct load_meter *meter, const struct served_list *served, int64_t now_ns)
 {
     bool first = meter->begun_ns == 0;
     struct cpu_times times;
@@ -178,7 +178,9 @@ static void make_report(struct load_meter *meter, int64_t now_ns)
     load_sampling_begin(meter->server->sampling, now_ns, meter->report.elapsed_ns);
     meter->report.tablets = meter->tablets;
     meter->report.tablet_count = 0;
-    served_map_visit(meter->server->served, collect, meter);
+    for (size_t i = 0; i < served->count; i++) {
+        collect(meter, &served->items[i]);
+    }
     meter->report.tablet_count = first ? 0 : meter->report.tablet_count;
     add_details(meter);
     share_out(meter, &times);
@@ -193,11 +195,13 @@ void load_meter_tick(struct load_meter *meter, int64_t now_ns)
 {
     bool told = meter->report_ns == 0;
     bool stale = now_ns - meter->report_ns > LOAD_REPORT_AGE_MAX_NS;
-    size_t room = served_map_count(meter->server->served) + 16;
+    struct served_list served = {.items = NULL};
 
-    if ((told || stale) && make_room(meter, room)) {
-        make_report(meter, now_ns);
+    if ((told || stale) && served_list_make(meter->server->served, &served) == STATUS_OK &&
+        make_room(meter, served.count)) {
+        make_report(meter, &served, now_ns);
     }
+    served_list_release(&served);
 }
 
 struct load_report load_meter_report(const struct load_meter *meter)

@@ -9,6 +9,7 @@
 #include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/replicas/replicas.h"
 #include "tabletserver/serve/server.h"
+#include "tabletserver/serve/sync/served_list.h"
 
 #define SYNC_RETELL_NS (INT64_C(5) * 1000 * 1000 * 1000)
 
@@ -153,21 +154,21 @@ static void tell_replicas(struct sync *sync,
 
 void sync_match_assignments(struct sync *sync)
 {
-    struct held_collection held = {0};
+    struct served_list held = {0};
     struct assignment_action *actions = NULL;
     size_t action_count = 0;
     int64_t now_ns = clock_monotonic_ns();
 
-    if (sync_collect_held(sync, &held) != STATUS_OK) {
+    if (served_list_make(sync->server->served, &held) != STATUS_OK) {
         return;
     }
     struct assignment_held *numbers = arena_allocate_array(&sync->arena, held.count + 1,
                                                            sizeof *numbers);
     for (size_t i = 0; numbers != NULL && i < held.count; i++) {
-        numbers[i].tablet = store_tablet_describe(held.served[i].tablet)->tablet;
-        numbers[i].store = store_number(store_loop_store(held.served[i].loop));
-        numbers[i].version = held.served[i].serving != NULL
-                                 ? serving_look(held.served[i].serving).version
+        numbers[i].tablet = store_tablet_describe(held.items[i].tablet)->tablet;
+        numbers[i].store = store_number(store_loop_store(held.items[i].loop));
+        numbers[i].version = held.items[i].serving != NULL
+                                 ? serving_look(held.items[i].serving).version
                                  : 0;
     }
     if (numbers != NULL && assignment_decide(sync->assignments, numbers, held.count, &sync->arena,
@@ -178,7 +179,7 @@ void sync_match_assignments(struct sync *sync)
         }
         tell_replicas(sync, numbers, held.count, now_ns);
     }
-    sync_release_held(&held);
+    served_list_release(&held);
 }
 
 /* --- the answer --------------------------------------------------------------------------------- */

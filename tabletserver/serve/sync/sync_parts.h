@@ -76,17 +76,6 @@ struct sync {
     uint64_t load_asked; /* number of the load report that goes along with the question */
 };
 
-/* What the server holds at one moment; in the arena of the round. */
-struct held_collection {
-    struct served *served; /* references are held */
-    size_t count;
-    size_t capacity;
-};
-
-/* Errors: STATUS_NO_MEMORY. */
-enum status sync_collect_held(struct sync *sync, struct held_collection *ret_held);
-void sync_release_held(struct held_collection *held);
-
 /* The whole request; check message->failed. */
 void sync_encode_request(struct sync *sync, struct buffer *message);
 

@@ -1,39 +1,9 @@
 #include "tabletserver/serve/sync/sync_parts.h"
 
 #include "tabletserver/serve/server.h"
+#include "tabletserver/serve/sync/served_list.h"
 
 #define SYNC_MIDDLES_MAX 4 /* tablets whose middle is looked for in one round */
-
-static void collect(void *context, const struct served *served)
-{
-    struct held_collection *held = context;
-    if (held->count < held->capacity) {
-        served_ref(served);
-        held->served[held->count++] = *served;
-    }
-}
-
-void sync_release_held(struct held_collection *held)
-{
-    for (size_t i = 0; i < held->count; i++) {
-        served_release(&held->served[i]);
-    }
-}
-
-enum status sync_collect_held(struct sync *sync, struct held_collection *ret_held)
-{
-    struct server *server = sync->server;
-    struct held_collection held = {0};
-
-    held.capacity = served_map_count(server->served) + 16;
-    held.served = arena_allocate_array(&sync->arena, held.capacity, sizeof *held.served);
-    if (held.served == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    served_map_visit(server->served, collect, &held);
-    *ret_held = held;
-    return STATUS_OK;
-}
 
 static bool is_over_limit(const struct sync *sync, const struct held_tablet *tablet)
 {
@@ -57,7 +27,7 @@ static void look_for_cut(struct sync *sync, struct held_tablet *tablet, struct s
 /* Where to cut those over their soft limit: a few a round, for it takes some milliseconds, and in
  * turn, so that one that cannot be cut keeps nobody from it. */
 static void look_for_cuts(struct sync *sync,
-                          const struct held_collection *held,
+                          const struct served_list *held,
                           struct held_tablet *tablets)
 {
     size_t first = sync->next_middle;
@@ -66,7 +36,7 @@ static void look_for_cuts(struct sync *sync,
     for (size_t i = 0; i < held->count && looked < SYNC_MIDDLES_MAX; i++) {
         size_t at = (first + i) % held->count;
         if (is_over_limit(sync, &tablets[at])) {
-            look_for_cut(sync, &tablets[at], held->served[at].tablet);
+            look_for_cut(sync, &tablets[at], held->items[at].tablet);
             looked += 1;
             sync->next_middle = at + 1;
         }
@@ -89,23 +59,23 @@ static void describe_replica(struct serving_view view, struct held_tablet *table
     tablet->damaged = view.damaged;
 }
 
-static struct held_tablet *describe_held(struct sync *sync, const struct held_collection *held)
+static struct held_tablet *describe_held(struct sync *sync, const struct served_list *held)
 {
     struct held_tablet *tablets = arena_allocate_array(&sync->arena, held->count + 1,
                                                        sizeof *tablets);
     for (size_t i = 0; tablets != NULL && i < held->count; i++) {
-        struct store_tablet *stored = held->served[i].tablet;
+        struct store_tablet *stored = held->items[i].tablet;
         struct store_tablet_statistics statistics;
         store_tablet_statistics(stored, &statistics);
         tablets[i] = (struct held_tablet){
             .tablet = store_tablet_describe(stored)->tablet,
-            .store = store_number(store_loop_store(held->served[i].loop)),
+            .store = store_number(store_loop_store(held->items[i].loop)),
             .state = HELD_SERVING,
             .size_bytes = statistics.base_bytes + statistics.memtable_bytes,
             .committed = store_tablet_committed(stored),
         };
-        if (held->served[i].serving != NULL) {
-            describe_replica(serving_look(held->served[i].serving), &tablets[i]);
+        if (held->items[i].serving != NULL) {
+            describe_replica(serving_look(held->items[i].serving), &tablets[i]);
         }
     }
     if (tablets != NULL) {
@@ -140,7 +110,7 @@ static struct store_information *describe_stores(struct sync *sync)
 void sync_encode_request(struct sync *sync, struct buffer *message)
 {
     struct server *server = sync->server;
-    struct held_collection held = {0};
+    struct served_list held = {0};
     struct sync_request request = {
         .server = {.number = server->number,
                    .address = bytes_of_text(server->address),
@@ -160,7 +130,7 @@ void sync_encode_request(struct sync *sync, struct buffer *message)
 
     sync->load_asked = request.load.number;
     request.server.stores = describe_stores(sync);
-    if (request.server.stores == NULL || sync_collect_held(sync, &held) != STATUS_OK) {
+    if (request.server.stores == NULL || served_list_make(server->served, &held) != STATUS_OK) {
         message->failed = true;
         return;
     }
@@ -173,5 +143,5 @@ void sync_encode_request(struct sync *sync, struct buffer *message)
         request_head_encode(&(struct request_head){.deadline_ms = 3000}, message);
         sync_request_encode(&request, message);
     }
-    sync_release_held(&held);
+    served_list_release(&held);
 }

@@ -70,7 +70,7 @@ Test(load_meter, a_report_that_waits_outlives_a_lack_of_memory)
         serve(2 + i, start, end);
     }
     int64_t late_ns = 100 * SECOND_NS + LOAD_REPORT_AGE_MAX_NS + 1;
-    for (uint64_t after = 0; after < 3; after++) {
+    for (uint64_t after = 0; after < 4; after++) {
         memory_fail_arm(after, 0);
         load_meter_tick(meter, late_ns);
         memory_fail_disarm();
