@@ -34,8 +34,9 @@ static enum status refuse_unknown(const struct server *server,
                                   uint64_t number,
                                   struct error *ret_error)
 {
-    const char *master = sync_master_address(server->sync);
+    char master[SYNC_ADDRESS_BYTES];
     char text[BYTES_PRINTABLE_SIZE_MAX];
+    sync_master_address(server->sync, master);
     if (number != 0) {
         return error_set(ret_error, STATUS_UNAVAILABLE,
                          "this tablet server does not know table number %llu; ask the master at %s",
@@ -104,10 +105,12 @@ static enum status find_locations(struct small_request *request,
         status = locate_own(request, response->table.number, locate->row, locations);
     }
     if (status == STATUS_UNAVAILABLE) {
+        char master[SYNC_ADDRESS_BYTES];
+        sync_master_address(server->sync, master);
         return error_set(ret_error, status,
                          "this tablet server does not know who serves row '%s'; ask the master "
                          "at %s",
-                         bytes_printable(locate->row, row), sync_master_address(server->sync));
+                         bytes_printable(locate->row, row), master);
     }
     return status;
 }
@@ -275,14 +278,15 @@ static void refuse_method(const struct server *server,
                           struct transport_reply *reply)
 {
     const char *name = "this method";
+    char master[SYNC_ADDRESS_BYTES];
     struct error error = {.status = STATUS_OK};
 
+    sync_master_address(server->sync, master);
     for (size_t i = 0; i < sizeof METHODS / sizeof *METHODS; i++) {
         name = METHODS[i].method == method ? METHODS[i].name : name;
     }
     (void)error_set(&error, STATUS_UNIMPLEMENTED,
-                    "a tablet server does not answer %s; ask the master at %s", name,
-                    sync_master_address(server->sync));
+                    "a tablet server does not answer %s; ask the master at %s", name, master);
     transport_reply_fail(reply, error.status, error.text);
 }
 

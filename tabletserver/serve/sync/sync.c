@@ -6,7 +6,6 @@
 #include "common/io/clock.h"
 #include "common/io/logger.h"
 #include "common/io/thread.h"
-#include "common/io/transport/transport_address.h"
 #include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/status_report.h"
@@ -18,7 +17,7 @@
 #define SYNC_COMPLAINT_FIRST_NS (INT64_C(1000) * 1000 * 1000)
 #define SYNC_COMPLAINT_NS       (INT64_C(60) * 1000 * 1000 * 1000)
 #define SYNC_ARENA_BLOCK_BYTES  65536
-#define SYNC_ADDRESS_SHOWN      40 /* of one that is too long */
+#define NS_PER_SECOND           (INT64_C(1000) * 1000 * 1000)
 
 enum note_type {
     NOTE_READY,
@@ -313,64 +312,13 @@ static void *run(void *argument)
     return NULL;
 }
 
-static bool has_master(const struct sync_masters *masters, struct bytes address)
-{
-    uint32_t i = 0;
-    while (i < masters->count && !bytes_equal(bytes_of_text(masters->addresses[i]), address)) {
-        i++;
-    }
-    return i < masters->count;
-}
-
-static enum status add_master(struct sync_masters *masters,
-                              struct bytes address,
-                              struct error *ret_error)
-{
-    if (address.size_bytes >= SYNC_ADDRESS_BYTES) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "masters: address %.*s... is too long: at most %d bytes are allowed",
-                         SYNC_ADDRESS_SHOWN, (const char *)address.data, SYNC_ADDRESS_BYTES - 1);
-    }
-    if (has_master(masters, address)) {
-        return STATUS_OK;
-    }
-    if (masters->count == SYNC_MASTERS_MAX) {
-        return error_set(
-            ret_error, STATUS_INVALID_ARGUMENT,
-            "masters: with %.*s there are more than the %d that are allowed: leave it out",
-            (int)address.size_bytes, (const char *)address.data, SYNC_MASTERS_MAX);
-    }
-    char *copy = masters->addresses[masters->count++];
-    memcpy(copy, address.data, address.size_bytes);
-    enum status status = transport_address_check_dial(copy, ret_error);
-    return status == STATUS_OK ? STATUS_OK : error_prefix(ret_error, "masters");
-}
-
-enum status sync_masters_parse(const char *masters,
-                               struct sync_masters *ret_masters,
-                               struct error *ret_error)
-{
-    *ret_masters = (struct sync_masters){0};
-    for (const char *at = masters + strspn(masters, ", "); *at != '\0';) {
-        size_t length = strcspn(at, ", ");
-        enum status status = add_master(ret_masters, bytes_of(at, length), ret_error);
-        if (status != STATUS_OK) {
-            return status;
-        }
-        at += length;
-        at += strspn(at, ", ");
-    }
-    return ret_masters->count > 0
-               ? STATUS_OK
-               : error_set(ret_error, STATUS_INVALID_ARGUMENT, "masters: no address given");
-}
-
 void sync_destroy(struct sync *sync)
 {
     if (sync == NULL) {
         return;
     }
     mailbox_destroy(sync->mailbox);
+    (void)pthread_mutex_destroy(&sync->masters_lock);
     assignment_list_destroy(sync->assignments);
     arena_deinit(&sync->arena);
     load_meter_destroy(sync->meter);
@@ -387,6 +335,7 @@ enum status sync_create(struct server *server, struct sync **ret_sync, struct er
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the sync thread");
     }
     sync->server = server;
+    (void)pthread_mutex_init(&sync->masters_lock, NULL);
     sync->connection_context.sync = sync;
     sync->interval_ns = SYNC_INTERVAL_DEFAULT_MS * INT64_C(1000000);
     arena_init(&sync->arena, SYNC_ARENA_BLOCK_BYTES, SIZE_MAX);
@@ -493,7 +442,10 @@ uint64_t sync_catalog_version(const struct sync *sync)
     return atomic_load(&sync->version);
 }
 
-const char *sync_master_address(const struct sync *sync)
+void sync_master_address(struct sync *sync, char ret_address[SYNC_ADDRESS_BYTES])
 {
-    return sync->masters.addresses[atomic_load(&sync->master_answered)];
+    (void)pthread_mutex_lock(&sync->masters_lock);
+    memcpy(ret_address, sync->masters.addresses[atomic_load(&sync->master_answered)],
+           SYNC_ADDRESS_BYTES);
+    (void)pthread_mutex_unlock(&sync->masters_lock);
 }

@@ -17,25 +17,11 @@
 
 #include "common/base/error.h"
 #include "common/base/replica_configuration.h"
+#include "tabletserver/serve/sync/sync_masters.h"
 
 struct host_proposal;
 struct server;
 struct sync;
-
-#define SYNC_MASTERS_MAX   16
-#define SYNC_ADDRESS_BYTES 128
-
-struct sync_masters {
-    char addresses[SYNC_MASTERS_MAX][SYNC_ADDRESS_BYTES];
-    uint32_t count;
-};
-
-/* Take the setting `masters` apart: addresses with commas or blanks between; one that stands twice counts
- * once.  Errors: those of transport_address_check_dial(); STATUS_INVALID_ARGUMENT (none, or too many, or
- * too long a one: which is said). */
-enum status sync_masters_parse(const char *masters,
-                               struct sync_masters *ret_masters,
-                               struct error *ret_error);
 
 /* Ready for sync_hurry(), which the store loops call; the thread comes with sync_start(). */
 enum status sync_create(struct server *server, struct sync **ret_sync, struct error *ret_error);
@@ -64,8 +50,8 @@ void sync_propose(struct sync *sync,
 /* There is a newer configuration than this server was told of, or than it took.  Any thread. */
 void sync_ask(struct sync *sync, uint64_t tablet);
 
-/* Where a master answered last, or else is looked for.  Lives as long as sync.  Any thread. */
-const char *sync_master_address(const struct sync *sync);
+/* Where a master answered last, or else is looked for.  Any thread. */
+void sync_master_address(struct sync *sync, char ret_address[SYNC_ADDRESS_BYTES]);
 
 /* Has a master answered in the last interval?  For /health and the status report. */
 bool sync_is_connected(const struct sync *sync);

@@ -5,7 +5,6 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/logger.h"
-#include "common/io/transport/transport_address.h"
 #include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/replicas/replicas.h"
 #include "tabletserver/serve/server.h"
@@ -241,25 +240,6 @@ static enum status take_tablets(struct sync *sync, const struct sync_response *r
     return status;
 }
 
-/* The index of the master at that address, added if there is room; count if not. */
-static uint32_t find_master(struct sync_masters *masters, struct bytes address)
-{
-    uint32_t at = 0;
-    while (at < masters->count && !bytes_equal(bytes_of_text(masters->addresses[at]), address)) {
-        at++;
-    }
-    if (at == masters->count && at < SYNC_MASTERS_MAX && address.size_bytes < SYNC_ADDRESS_BYTES) {
-        memcpy(masters->addresses[at], address.data, address.size_bytes);
-        masters->addresses[at][address.size_bytes] = '\0';
-        if (transport_address_check_dial(masters->addresses[at], NULL) == STATUS_OK) {
-            masters->count++;
-        } else {
-            at = SYNC_MASTERS_MAX;
-        }
-    }
-    return at;
-}
-
 /* A master that stands by names the active one: that is the next to be dialled. */
 static void note_redirection(struct sync *sync, struct bytes body)
 {
@@ -269,7 +249,10 @@ static void note_redirection(struct sync *sync, struct bytes body)
         standby.active.size_bytes == 0) {
         return;
     }
-    uint32_t active = find_master(&sync->masters, standby.active);
+    const uint32_t in_use[2] = {sync->master_index, atomic_load(&sync->master_answered)};
+    (void)pthread_mutex_lock(&sync->masters_lock);
+    uint32_t active = sync_masters_learn(&sync->masters, standby.active, in_use);
+    (void)pthread_mutex_unlock(&sync->masters_lock);
     if (active < sync->masters.count && active != sync->master_index) {
         sync->redirected_to = active;
         sync->redirected = true;

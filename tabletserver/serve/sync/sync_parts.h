@@ -45,7 +45,8 @@ struct sync {
     bool admitted;                /* this process was let in, and not refused since */
     atomic_uint_fast64_t version; /* of the catalog, as known here */
     uint64_t catalog_generation;
-    struct sync_masters masters; /* given, then learned */
+    pthread_mutex_t masters_lock; /* this thread takes it to change them, others to look */
+    struct sync_masters masters;
     bool redirected;             /* one that stands by has named the next to be dialled, at once */
     uint32_t redirected_to;      /* its index */
     uint32_t redirections;       /* followed in a row */
