@@ -43,7 +43,7 @@ int64_t peers_free_from_ns(const struct peers *peers);
 void peers_set(struct peers *peers, uint64_t server, struct bytes address);
 void peers_tell(struct peers *peers);
 
-/* Now and then: grace_note_settle().  The same thread. */
+/* Now and then: grace_note_settle().  One thread. */
 void peers_settle_grace(struct peers *peers, int64_t now_ns);
 
 /* METHOD_BEACON and METHOD_REPLICATE.  On nng's threads. */

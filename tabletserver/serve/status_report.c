@@ -197,6 +197,13 @@ void status_report_on_health(void *context, const char *path, struct http_respon
                 store_loop_folder(server->loops[i]));
         }
     }
+    if (sync_is_folder_stuck(server->sync)) {
+        response->status = 503;
+        buffer_append_format(&response->body,
+                             "folder %s: the disk stands still: for 10 s it has not taken what the "
+                             "server notes there\n",
+                             server->settings->folder);
+    }
     for (uint32_t i = 0; i < server->unopened_count; i++) {
         response->status = 503;
         buffer_append_format(&response->body, "store %s: not opened: %s\n",
@@ -292,6 +299,9 @@ void status_report_metrics(struct server *server)
     set("edubba_stores_in_trouble",
         "Stores that are full, failed, not opened or short of descriptors.",
         full + failed + lacking + server->unopened_count);
+    set("edubba_folder_stalled",
+        "1 while the disk of the server's own folder takes nothing of what is to be noted there.",
+        sync_is_folder_stuck(server->sync));
     set("edubba_sync_barred",
         "1 while the master refuses this server, or it the master: whose catalog it is, or a copied "
         "folder.",

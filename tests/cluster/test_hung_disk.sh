@@ -2,16 +2,17 @@
 # A disk that hangs: the file system below one of a server's two stores is frozen while somebody counts.  Others lead what
 # that store led, and its fellow goes on; the server stays in touch with its master and tells what is the matter.  When
 # the disk goes on so does the store, and nothing that was acknowledged is lost or doubled.  A server that is stopped
-# meanwhile says in the end that it does not wait any longer.  Then the master's disk hangs: that is an alarm.
+# meanwhile says in the end that it does not wait any longer.  Then the disk of a server's own folder hangs, on which no
+# store is: that is said, and nothing else.  Then the master's disk hangs: that is an alarm.
 [[ ${1:-} != "" ]] && BUILD=$(cd "$1" && pwd)
 source "$(dirname "$0")/cluster.sh"
 source "$(dirname "$0")/machine.sh"
-# Two of the same size, so that both stores get tablets, and one for the master.
-for disk in disk other catalog; do
+# Two of the same size, so that both stores get tablets, one for a folder, and one for the master.
+for disk in disk other notes catalog; do
     truncate -s 1G "$WORK/$disk.image"
     mkdir "$WORK/$disk"
     if ! { mkfs.ext4 -q -F "$WORK/$disk.image" && mount -o loop "$WORK/$disk.image" "$WORK/$disk"; } 2>/dev/null; then
-        umount "$WORK/disk" "$WORK/other" 2>/dev/null
+        umount "$WORK/disk" "$WORK/other" "$WORK/notes" 2>/dev/null
         echo "skipped: no right to mount a file here, or no mkfs.ext4"
         echo "0 passed, 0 failed, 1 skipped"
         exit 0
@@ -23,10 +24,11 @@ thaw() { fsfreeze --unfreeze "$WORK/${1:-disk}" 2>/dev/null; }
 let_go() {
     local disk
     thaw
+    thaw notes
     thaw catalog
     kill -KILL "${PIDS[@]}" 2>/dev/null
     wait 2>/dev/null
-    for disk in disk other catalog; do umount "$WORK/$disk" || umount -l "$WORK/$disk"; done
+    for disk in disk other notes catalog; do umount "$WORK/$disk" || umount -l "$WORK/$disk"; done
     rm -rf "$WORK"
 }
 trap let_go EXIT
@@ -35,6 +37,7 @@ settings=(replicate=true "ballast=1 MiB" "log_segment=4 MiB" "map_size=1 GiB")
 start() {
     local stores=()
     [[ $1 == 1 ]] && stores=("stores=$WORK/disk/store,$WORK/other/store")
+    [[ $1 == 2 ]] && stores=("folder=$WORK/notes/server2" "stores=$WORK/server2/store")
     start_server "$1" "${settings[@]}" "${stores[@]}"
 }
 start_master "folder=$WORK/catalog/master" "tablet.soft_limit_start=512 MiB" balance.enabled=false || exit 1
@@ -97,6 +100,18 @@ unset 'PIDS[server1]'
 start 1 || bad "it does not start again"
 await "all have three copies in the end" $WHOLE_SECONDS whole
 same "and all of it" "$(counted)" "$acknowledged"
+
+# --- the disk of a server's own folder: its store is on another ---------------------------------------
+freeze notes
+says "a table is made while a server's folder hangs" 0 '' ebt --timeout 60 createtable W families=f
+health2() { curl -s "http://127.0.0.1:$((PORT + 102))/health"; }
+says_folder() { grep -q 'notes/server2: the disk stands still' <<<"$(health2)"; }
+await "its server says so" 60 says_folder
+is_there() { ebt servers | grep -qE "tcp://127.0.0.1:$((PORT + 2)) +alive +healthy"; }
+says "it is in touch with its master" 0 '' is_there
+count_all 60 "while a folder hangs"
+thaw notes
+await "and goes on" 60 eval '[[ $(health2) == ok ]]'
 
 # --- the master's disk: rows are served, and it is said that nothing else is -------------------------
 freeze catalog

@@ -4,7 +4,7 @@
  * Fed by the master's sync answers and kept in a file beside the stores, so that a server that
  * restarts while no master is there goes on serving what it holds.
  *
- * Thread rule: any thread, but for open and close, and for save, which is the sync thread's (of two at once
+ * Thread rule: any thread, but for open and close, and for save, which is one thread's (of two at once
  * the older might be the file's).  A table handed out is immutable and lives until it is given back.
  */
 #ifndef TABLETSERVER_SERVE_SYNC_SCHEMA_CACHE_H

@@ -247,9 +247,27 @@ static void on_note(struct sync *sync, const struct note *note)
     memory_free(note->message);
 }
 
+/* Where stores lie on other disks nothing else tells of it. */
+static void look_at_folder(struct sync *sync)
+{
+    bool stuck = folder_keeper_is_stuck(sync->folder);
+    if (atomic_exchange(&sync->folder_is_stuck, stuck) == stuck) {
+        return;
+    }
+    if (stuck) {
+        LOG_EVENT(LOG_LEVEL_ERROR, "folder_stands_still",
+                  LOG_TEXT("folder", sync->server->settings->folder),
+                  LOG_I64("for_s", FOLDER_KEEPER_STUCK_NS / NS_PER_SECOND));
+    } else {
+        LOG_EVENT(LOG_LEVEL_INFO, "folder_answers_again",
+                  LOG_TEXT("folder", sync->server->settings->folder));
+    }
+}
+
 static void act(struct sync *sync, int64_t now_ns)
 {
     if (now_ns >= sync->next_metrics_ns) {
+        look_at_folder(sync);
         status_report_metrics(sync->server);
         if (sync->server->settings->measure_load) {
             load_meter_tick(sync->meter, now_ns);
@@ -260,7 +278,6 @@ static void act(struct sync *sync, int64_t now_ns)
     }
     if (sync->server->peers != NULL) {
         peers_tell(sync->server->peers);
-        peers_settle_grace(sync->server->peers, now_ns);
     }
     if (atomic_exchange(&sync->look_again, false)) {
         arena_reset(&sync->arena);
@@ -359,7 +376,9 @@ static void stop_keepers(struct sync *sync)
     for (uint32_t i = 0; i < sync->keeper_count; i++) {
         catalog_keeper_destroy(sync->keepers[i]);
     }
+    folder_keeper_destroy(sync->folder);
     memory_free(sync->keepers);
+    sync->folder = NULL;
     sync->keepers = NULL;
     sync->keeper_count = 0;
 }
@@ -376,13 +395,15 @@ static enum status start_keepers(struct sync *sync)
         status = catalog_keeper_create(store_loop_catalog(server->loops[i]), &sync->keepers[i]);
         sync->keeper_count += status == STATUS_OK ? 1 : 0;
     }
-    return status;
+    return status != STATUS_OK ? status
+                               : folder_keeper_create(server->settings->folder, server->schemas,
+                                                      server->peers, &sync->folder);
 }
 
 enum status sync_start(struct sync *sync, struct error *ret_error)
 {
     if (start_keepers(sync) != STATUS_OK) {
-        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the stores' catalog threads");
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the threads that keep notes");
     }
     if (pthread_create(&sync->thread, NULL, run, sync) != 0) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the sync thread");
@@ -430,6 +451,11 @@ bool sync_is_connected(const struct sync *sync)
 bool sync_is_usurped(const struct sync *sync)
 {
     return atomic_load(&sync->usurped);
+}
+
+bool sync_is_folder_stuck(const struct sync *sync)
+{
+    return atomic_load(&sync->folder_is_stuck);
 }
 
 bool sync_is_barred(const struct sync *sync)

@@ -61,6 +61,8 @@ bool sync_is_barred(const struct sync *sync);
 /* Another process has this server's number: this one is a copy, or was replaced while it stood still.  It answers
  * nobody until it is let in. */
 bool sync_is_usurped(const struct sync *sync);
+/* Has the server's own folder not taken for 10 s what is to be noted there? */
+bool sync_is_folder_stuck(const struct sync *sync);
 uint64_t sync_catalog_version(const struct sync *sync);
 
 #endif /* TABLETSERVER_SERVE_SYNC_SYNC_H */

@@ -214,8 +214,8 @@ static enum status take_tables(struct sync *sync, const struct sync_response *re
     for (uint32_t i = 0; any && i < server->loop_count; i++) {
         store_loop_tables_changed(server->loops[i]);
     }
-    if (status == STATUS_OK && any && schema_cache_save(server->schemas, &error) != STATUS_OK) {
-        /* Serving goes on; only a restart without any master would miss it. */
+    if (any && folder_keeper_save(sync->folder, &error) != STATUS_OK) {
+        /* Serving goes on, and it is tried again; only a restart without any master would miss it. */
         LOG_EVENT(LOG_LEVEL_WARN, "schemas_not_saved", LOG_TEXT("error", error.text));
     }
     return status;

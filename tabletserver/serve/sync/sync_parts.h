@@ -15,6 +15,7 @@
 #include "common/io/transport/transport.h"
 #include "tabletserver/serve/load/load_meter.h"
 #include "tabletserver/serve/sync/catalog_keeper.h"
+#include "tabletserver/serve/sync/folder_keeper.h"
 #include "tabletserver/serve/sync/served_map.h"
 #include "tabletserver/serve/sync/sync.h"
 #include "tabletserver/serve/sync/sync_missing.h"
@@ -69,6 +70,8 @@ struct sync {
     bool started;
     struct catalog_keeper **keepers; /* of the stores, in the order of the loops */
     uint32_t keeper_count;
+    struct folder_keeper *folder; /* of the server's own */
+    atomic_bool folder_is_stuck;  /* as of a second ago */
     struct assignment_list *assignments;
     struct arena arena; /* of one round */
     struct proposals *proposals;
