@@ -24,9 +24,10 @@
 /* What the next scans and reads are like. */
 struct fake_data {
     uint32_t row_count;
-    size_t value_bytes;   /* of each row's cells */
-    size_t cell_count;    /* 0 = 1 */
-    uint32_t large_count; /* so many rows have such values, the others one of a byte; 0 = all */
+    size_t value_bytes;     /* of each row's cells */
+    size_t cell_count;      /* 0 = 1 */
+    size_t qualifier_bytes; /* of each cell, which has one of its own; 0 = all have "q" */
+    uint32_t large_count;   /* so many rows have such values, the others one of a byte; 0 = all */
     enum edubba_code end_code;
     const char *end_text;
     struct edubba_bytes failed_row; /* empty = none */
@@ -54,7 +55,8 @@ struct edubba_scan {
     struct edubba_row row;
     char key[16];
     char progress[18];
-    uint8_t *memory; /* of the row that was given last: its cells, and their value */
+    uint8_t
+        *memory; /* of the row that was given last: its cells, their qualifiers and their value */
 };
 
 /* The open one; the test's teller makes rows ready in it. */
@@ -70,9 +72,12 @@ static inline void fake_row_make(
     size_t count = fake_data.cell_count > 0 ? fake_data.cell_count : 1;
     bool is_small = fake_data.large_count > 0 && number >= fake_data.large_count;
     size_t value_bytes = is_small ? 1 : fake_data.value_bytes;
-    uint8_t *memory = memory_allocate(count * sizeof(struct edubba_cell) + value_bytes);
+    size_t qualifier_bytes = fake_data.qualifier_bytes;
+    uint8_t *memory = memory_allocate(count * (sizeof(struct edubba_cell) + qualifier_bytes) +
+                                      value_bytes);
     struct edubba_cell *cells = (struct edubba_cell *)(void *)memory;
-    uint8_t *value = memory + count * sizeof *cells;
+    uint8_t *qualifiers = memory + count * sizeof *cells;
+    uint8_t *value = qualifiers + count * qualifier_bytes;
     (void)snprintf(key, 16, "row%08u", shown);
     memset(value, (int)(shown % 251), value_bytes);
     for (size_t i = 0; i < count; i++) {
@@ -82,6 +87,11 @@ static inline void fake_row_make(
             .timestamp_us = 1000 * (int64_t)(count - i),
             .value = {value, value_bytes},
         };
+        if (qualifier_bytes > 0) {
+            uint8_t *own = qualifiers + i * qualifier_bytes;
+            memset(own, (int)(1 + i % 250), qualifier_bytes);
+            cells[i].qualifier = edubba_bytes_of(own, qualifier_bytes);
+        }
     }
     *row = (struct edubba_row){EDUBBA_TEXT(key), cells, count};
     *ret_memory = memory;

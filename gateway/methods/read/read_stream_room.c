@@ -13,8 +13,11 @@
 static uint64_t held_bytes(const struct read_stream *stream, const struct edubba_row *row)
 {
     uint64_t size = row->cell_count * CELL_BYTES;
+    const void *last = NULL; /* cells of one column have one qualifier, which is there once */
     for (size_t i = 0; i < row->cell_count; i++) {
-        size += row->cells[i].value.size;
+        const struct edubba_cell *cell = &row->cells[i];
+        size += cell->value.size + (cell->qualifier.data != last ? cell->qualifier.size : 0);
+        last = cell->qualifier.data;
     }
     return size * (stream->message.keeps_rows_whole ? 3 : 1);
 }

@@ -409,6 +409,22 @@ Test(read_rows, the_cells_of_a_row_are_counted_as_well_as_their_values, .timeout
     fake_data.cell_count = 0;
 }
 
+/* Programs put data into them. */
+Test(read_rows, the_qualifiers_of_a_row_are_counted_as_well, .timeout = 600)
+{
+    Google__Bigtable__V2__ReadRowsRequest request = request_of();
+    struct run run = {.prng = prng_of_seed(7), .rows_at_once = 9};
+    fake_data.cell_count = 200;
+    fake_data.qualifier_bytes = 16384;
+    set_data(1, 0, EDUBBA_OK, "");
+    run_stream(&run, &request, "", false);
+    expect_rows(&run, 1);
+    cr_assert_geq(run.outcome.reserved_bytes, 200 * 16384);
+    fake_outcome_deinit(&run.outcome);
+    fake_data.cell_count = 0;
+    fake_data.qualifier_bytes = 0;
+}
+
 Test(read_rows, what_a_scan_keeps_of_many_keys_is_counted, .timeout = 600)
 {
     enum {
