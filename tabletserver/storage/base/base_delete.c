@@ -168,7 +168,7 @@ static enum status is_reached(struct base_writer *writer,
         return writer->qualifier.failed ? STATUS_NO_MEMORY : STATUS_CORRUPT;
     }
     *ret_reached = base_delete_reaches(entry, &start);
-    return STATUS_OK;
+    return *ret_reached && walk->barred ? STATUS_CORRUPT : STATUS_OK;
 }
 
 /* To the first chunk behind the one in memory that the delete may have to do with.  One of some versions passes over the
@@ -288,7 +288,7 @@ static enum status drop_old(struct base_writer *writer, const struct entry *entr
 
 /* One that is stored already, or a younger one in its place, does all that it could: it may have come before, as what
  * is left of a range delete does with each flush of the row. */
-enum status base_delete_apply(struct base_writer *writer, const struct entry *entry)
+static enum status apply(struct base_writer *writer, const struct entry *entry)
 {
     struct base_window *window = &writer->window;
     struct base_position position = base_delete_start(entry);
@@ -304,4 +304,64 @@ enum status base_delete_apply(struct base_writer *writer, const struct entry *en
         }
     }
     return status == STATUS_OK ? drop_old(writer, entry) : status;
+}
+
+/* --- where a damaged link is in the way -------------------------------------------------------- */
+
+/* Does it lead to nothing but the writer's row, or rows of the range? */
+static enum status is_bar_dead(const struct base_writer *writer,
+                               const struct row_range *also,
+                               bool *ret_dead)
+{
+    struct buffer start = BUFFER_INIT;
+    struct buffer end = BUFFER_INIT;
+    struct bytes row_key = buffer_bytes(&writer->window.row_key);
+    buffer_append_bytes(&end, row_key);
+    buffer_append_u8(&end, 1); /* the least row' above */
+    bool failed = end.failed;
+    *ret_dead = !failed && base_walk_bars_only(&writer->data, row_key, buffer_bytes(&end));
+    if (!*ret_dead && also != NULL) {
+        buffer_reset(&end);
+        base_key_append_row(&start, also->start);
+        base_key_append_row(&end, also->end);
+        failed = failed || start.failed || end.failed;
+        *ret_dead = !failed &&
+                    base_walk_bars_only(&writer->data, buffer_bytes(&start), buffer_bytes(&end));
+    }
+    buffer_deinit(&start);
+    buffer_deinit(&end);
+    return failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+/* What cannot be reached cannot be deleted: that the row is deleted is stored instead, for whoever gets there. */
+static enum status keep_for_later(struct base_writer *writer, const struct entry *row_delete)
+{
+    enum status status = base_tombstones_have(&writer->window.tombstones, row_delete)
+                             ? STATUS_OK
+                             : store_tombstone(writer, row_delete);
+    return status == STATUS_OK && writer->window.chunk_open ? drop_old(writer, row_delete) : status;
+}
+
+/* A delete of the row comes before all else of it, so nothing new of the row is lost where it cannot be opened. */
+enum status base_delete_apply(struct base_writer *writer,
+                              const struct entry *entry,
+                              bool is_youngest,
+                              const struct row_range *also)
+{
+    enum status status = apply(writer, entry);
+    bool dead = is_youngest;
+    while (status == STATUS_CORRUPT && dead && base_writer_is_barred(writer)) {
+        status = is_bar_dead(writer, also, &dead);
+        if (status == STATUS_OK && dead) {
+            base_links_distrust(&writer->base->links);
+            status = base_walk_erase_bar(&writer->data);
+            status = status == STATUS_OK ? apply(writer, entry) : status;
+        } else if (status == STATUS_OK) {
+            status = STATUS_CORRUPT;
+        }
+    }
+    return status == STATUS_CORRUPT && base_writer_is_barred(writer) &&
+                   entry->kind == ENTRY_ROW_DELETE
+               ? keep_for_later(writer, entry)
+               : status;
 }

@@ -233,8 +233,11 @@ bool base_delete_reaches(const struct entry *entry, const struct base_position *
 /* Where a delete begins: nothing before it is covered. */
 struct base_position base_delete_start(const struct entry *entry);
 
-/* A delete of the writer's current row. */
-enum status base_delete_apply(struct base_writer *writer, const struct entry *entry);
+/* A delete of the writer's current row.  is_youngest, also: base_writer_put_youngest(). */
+enum status base_delete_apply(struct base_writer *writer,
+                              const struct entry *entry,
+                              bool is_youngest,
+                              const struct row_range *also);
 
 /* --- base.c ----------------------------------------------------------------------------------- */
 

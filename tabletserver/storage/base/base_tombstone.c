@@ -365,6 +365,9 @@ enum status base_tombstone_find_before(struct base_tombstone_finder *finder,
     if (status == STATUS_OK) {
         status = base_walk_previous(&finder->walk);
     }
+    if (status == STATUS_OK && finder->walk.barred) {
+        status = STATUS_CORRUPT; /* the rows behind the link lie above it: which of them has any? */
+    }
     if (status != STATUS_OK) {
         return status;
     }

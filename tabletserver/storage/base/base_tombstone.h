@@ -94,7 +94,8 @@ void base_tombstone_finder_close(struct base_tombstone_finder *finder);
 /* After another extent or a change of tombstones. */
 void base_tombstone_finder_forget(struct base_tombstone_finder *finder, uint64_t extent);
 
-/* The first row' >= row_key that has tombstones; good until the next call. */
+/* The first row' >= row_key that has tombstones; good until the next call.  Where a link is damaged that is what all
+ * rows behind it begin with: to load them fails. */
 enum status base_tombstone_find(struct base_tombstone_finder *finder,
                                 struct bytes row_key,
                                 struct bytes *ret_row_key,

@@ -51,15 +51,25 @@ static enum status note_row_end(struct base_writer *writer)
     return base_room_note_follower(&writer->room, walk->found ? walk->stored_key : BYTES_EMPTY);
 }
 
+/* Where a link is damaged it is not known what of the row is behind it. */
+static enum status check_way(const struct base_writer *writer)
+{
+    return writer->data.barred && base_window_walk_is_in_row(writer) ? STATUS_CORRUPT : STATUS_OK;
+}
+
 /* The chunk that the walk stands on, if it is in the row, is the one that follows. */
 static enum status take_end(struct base_writer *writer)
 {
     struct base_window *window = &writer->window;
+    enum status status = check_way(writer);
+    if (status != STATUS_OK) {
+        return status;
+    }
     window->has_end = base_window_walk_is_in_row(writer);
     if (!window->has_end) {
         return note_row_end(writer);
     }
-    enum status status = base_buffer_set(&window->end_key, writer->data.key);
+    status = base_buffer_set(&window->end_key, writer->data.key);
     if (status != STATUS_OK) {
         return status;
     }
@@ -185,6 +195,9 @@ static enum status load_or_begin(struct base_writer *writer, const struct base_p
 {
     struct base_window *window = &writer->window;
     enum status status = begin(window);
+    if (status == STATUS_OK) {
+        status = check_way(writer);
+    }
     if (status != STATUS_OK) {
         return status;
     }
