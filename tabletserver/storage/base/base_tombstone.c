@@ -405,3 +405,23 @@ enum status base_tombstone_load(struct base_tombstone_finder *finder,
     }
     return status;
 }
+
+enum status base_tombstone_erase(struct base_tombstone_finder *finder, struct bytes row_key)
+{
+    struct base_walk *walk = &finder->walk;
+    struct buffer key = BUFFER_INIT;
+    enum status status = base_walk_seek(walk, row_key);
+    while (status == STATUS_OK && walk->found && base_row_key_equal(walk->row, row_key)) {
+        size_t value_bytes = walk->value.size_bytes;
+        buffer_reset(&key);
+        buffer_append_bytes(&key, walk->key);
+        status = key.failed ? STATUS_NO_MEMORY
+                            : base_walk_delete(walk, buffer_bytes(&key), value_bytes);
+        if (status == STATUS_OK) {
+            status = base_walk_seek(walk, row_key);
+        }
+    }
+    buffer_deinit(&key);
+    base_tombstone_finder_forget(finder, walk->extent);
+    return status;
+}

@@ -110,5 +110,7 @@ enum status base_tombstone_find_before(struct base_tombstone_finder *finder,
 enum status base_tombstone_load(struct base_tombstone_finder *finder,
                                 struct bytes row_key,
                                 struct base_tombstones *tombstones);
+/* Delete all of one row, damaged ones too.  Errors: STATUS_CORRUPT (a link that leads to them, barred). */
+enum status base_tombstone_erase(struct base_tombstone_finder *finder, struct bytes row_key);
 
 #endif /* TABLETSERVER_STORAGE_BASE_BASE_TOMBSTONE_H */

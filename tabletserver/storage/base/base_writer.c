@@ -236,6 +236,12 @@ enum status base_writer_put(struct base_writer *writer,
     UNREACHABLE();
 }
 
+/* Has it come to the row?  Else the one before could not be left. */
+static bool is_in(const struct base_writer *writer, struct bytes row)
+{
+    return bytes_equal(buffer_bytes(&writer->window.row), row);
+}
+
 enum status base_writer_put_youngest(struct base_writer *writer,
                                      uint64_t extent,
                                      struct bytes row,
@@ -244,6 +250,11 @@ enum status base_writer_put_youngest(struct base_writer *writer,
 {
     ASSERT(row.size_bytes > 0 && row_delete->kind == ENTRY_ROW_DELETE);
     enum status status = base_window_open_row(writer, extent, row);
+    if (status == STATUS_CORRUPT && is_in(writer, row)) {
+        /* A stored delete of it cannot be read: whatever it kills this one does. */
+        status = base_tombstone_erase(&writer->tombstones, buffer_bytes(&writer->window.row_key));
+        status = status == STATUS_OK ? base_window_open_row(writer, extent, row) : status;
+    }
     return status == STATUS_OK ? base_delete_apply(writer, row_delete, true, also) : status;
 }
 

@@ -510,3 +510,17 @@ Test(base_bar, rows_beside_a_link_to_stored_deletes_are_written_and_read)
     base_snapshot_end(snapshot);
     fixture_close(&fixture);
 }
+
+/* No delete of the row ended what it held up. */
+Test(base_bar, a_stored_delete_that_is_damaged_goes_with_its_row)
+{
+    struct fixture fixture = open_with_tombstone("k");
+    damage(&fixture, 3, false);
+    cr_assert_eq(try_put(&fixture, "k"), STATUS_CORRUPT);
+    cr_assert_eq(try_put(&fixture, "l"), STATUS_OK);
+    delete_youngest(&fixture, "k", NULL);
+    expect_cells(&fixture, "k", 0);
+    cr_assert_eq(try_put(&fixture, "k"), STATUS_OK);
+    expect_cells(&fixture, "k", 1);
+    fixture_close(&fixture);
+}
