@@ -148,9 +148,9 @@ enum status base_writer_put(struct base_writer *writer,
 
 /*
  * The same for a ROW_DELETE that is known to be younger than all that is stored of its row, and, where `also` is not
- * NULL, of the rows of that range, which it deletes, too.  A damaged link in its way is erased, unread, where it leads
- * to nothing but such rows.  Where it leads to others, too, it stays: what is behind it is not shown, and of this row it
- * is noted that it is deleted.
+ * NULL, of the rows of that range, which it deletes, too.  So a damaged chunk of the row goes, whatever it says of its age;
+ * and a damaged link in its way where it leads to nothing but such rows.  Where that leads to others, too, it stays: what
+ * is behind it is not shown, and of this row it is noted that it is deleted.
  */
 enum status base_writer_put_youngest(struct base_writer *writer,
                                      uint64_t extent,

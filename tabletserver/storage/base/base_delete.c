@@ -98,6 +98,14 @@ static enum status rewrite(struct base_writer *writer, size_t replaced_bytes)
     return base_walk_put(&writer->data, stored_key, buffer_bytes(&writer->chunk), replaced_bytes);
 }
 
+static enum status erase_unread(struct base_writer *writer, size_t stored_bytes, size_t value_bytes)
+{
+    struct bytes key = buffer_bytes(&writer->dropped_key);
+    enum status status = base_walk_delete(&writer->data, key, value_bytes);
+    return status == STATUS_OK ? base_sample_update(&writer->samples, key, stored_bytes, 0)
+                               : status;
+}
+
 enum status base_drop_cells(struct base_writer *writer, const struct base_drop *drop)
 {
     struct base_walk *walk = &writer->data;
@@ -115,9 +123,9 @@ enum status base_drop_cells(struct base_writer *writer, const struct base_drop *
     }
     struct bytes key = buffer_bytes(&writer->dropped_key);
     if (!chunk_peek(walk->value, &stamp, &has_large)) {
-        return STATUS_CORRUPT;
+        return drop->damaged_too ? erase_unread(writer, stored_bytes, value_bytes) : STATUS_CORRUPT;
     }
-    if (!may_drop(drop, stamp)) {
+    if (!may_drop(drop, stamp) && !drop->damaged_too) {
         return STATUS_OK;
     }
     base_cells_reset(&writer->kept);
@@ -127,11 +135,9 @@ enum status base_drop_cells(struct base_writer *writer, const struct base_drop *
                                    buffer_bytes(&writer->dropped_data),
                                    base_seed(walk->stored_key));
         if (status == STATUS_CORRUPT &&
-            base_row_is_dead(drop->tombstone, drop->tombstones, stamp)) {
+            (drop->damaged_too || base_row_is_dead(drop->tombstone, drop->tombstones, stamp))) {
             base_cells_reset(&writer->kept);
-            status = base_walk_delete(walk, key, value_bytes);
-            return status == STATUS_OK ? base_sample_update(&writer->samples, key, stored_bytes, 0)
-                                       : status;
+            return erase_unread(writer, stored_bytes, value_bytes);
         }
     }
     size_t before = writer->kept.count;
@@ -242,9 +248,11 @@ static enum status store_tombstone(struct base_writer *writer, const struct entr
 }
 
 /* Apply the delete to the chunks that follow the one in memory. */
-static enum status drop_following(struct base_writer *writer, const struct entry *entry)
+static enum status drop_following(struct base_writer *writer,
+                                  const struct entry *entry,
+                                  bool is_youngest)
 {
-    struct base_drop drop = {.tombstone = entry};
+    struct base_drop drop = {.tombstone = entry, .damaged_too = is_youngest};
     bool reached = false;
     enum status status = go_first(writer, entry, &reached);
     while (status == STATUS_OK && reached) {
@@ -288,19 +296,22 @@ static enum status drop_old(struct base_writer *writer, const struct entry *entr
 
 /* One that is stored already, or a younger one in its place, does all that it could: it may have come before, as what
  * is left of a range delete does with each flush of the row. */
-static enum status apply(struct base_writer *writer, const struct entry *entry)
+static enum status apply(struct base_writer *writer, const struct entry *entry, bool is_youngest)
 {
     struct base_window *window = &writer->window;
     struct base_position position = base_delete_start(entry);
     window->row_delete = entry->kind == ENTRY_ROW_DELETE ? entry : NULL;
+    window->row_delete_is_youngest = is_youngest;
     enum status status = base_window_go(writer, &position);
     window->row_delete = NULL;
+    window->row_delete_is_youngest = false;
     if (status == STATUS_OK && window->has_end && base_delete_reaches(entry, &window->end) &&
         !base_tombstones_have(&window->tombstones, entry)) {
         bool wide = false;
         status = is_wide(writer, entry, &wide);
         if (status == STATUS_OK) {
-            status = wide ? store_tombstone(writer, entry) : drop_following(writer, entry);
+            status = wide ? store_tombstone(writer, entry)
+                          : drop_following(writer, entry, is_youngest);
         }
     }
     return status == STATUS_OK ? drop_old(writer, entry) : status;
@@ -348,14 +359,14 @@ enum status base_delete_apply(struct base_writer *writer,
                               bool is_youngest,
                               const struct row_range *also)
 {
-    enum status status = apply(writer, entry);
+    enum status status = apply(writer, entry, is_youngest);
     bool dead = is_youngest;
     while (status == STATUS_CORRUPT && dead && base_writer_is_barred(writer)) {
         status = is_bar_dead(writer, also, &dead);
         if (status == STATUS_OK && dead) {
             base_links_distrust(&writer->base->links);
             status = base_walk_erase_bar(&writer->data);
-            status = status == STATUS_OK ? apply(writer, entry) : status;
+            status = status == STATUS_OK ? apply(writer, entry, is_youngest) : status;
         } else if (status == STATUS_OK) {
             status = STATUS_CORRUPT;
         }

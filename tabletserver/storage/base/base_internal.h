@@ -76,6 +76,7 @@ struct base_window {
     struct buffer row_key; /* row' */
     struct base_tombstones tombstones;
     const struct entry *row_delete; /* that is being applied; NULL = none */
+    bool row_delete_is_youngest; /* than all of the row, whatever a damaged chunk says of its age */
 
     bool chunk_open;
     bool stored; /* under `key` a chunk is stored, of stored_bytes with its key */
@@ -211,6 +212,7 @@ struct base_drop {
     struct base_tombstones *tombstones; /* NULL = none */
     const struct entry *tombstone;      /* NULL = none */
     bool everything;
+    bool damaged_too; /* what cannot be read, whatever it says of its age */
 };
 
 /* Take cells out of the chunk that the writer's data walk stands on; what is left keeps its stamp.

@@ -119,8 +119,10 @@ static enum status decode_old(struct base_writer *writer, uint64_t seed)
     struct stamp stamp;
     bool has_large = false;
     enum status status = base_cells_decode(&window->old, &writer->reader, data, seed);
-    if (status == STATUS_CORRUPT && chunk_peek(data, &stamp, &has_large) &&
-        base_row_is_dead(window->row_delete, &window->tombstones, stamp)) {
+    if (status == STATUS_CORRUPT &&
+        (window->row_delete_is_youngest ||
+         (chunk_peek(data, &stamp, &has_large) &&
+          base_row_is_dead(window->row_delete, &window->tombstones, stamp)))) {
         base_cells_reset(&window->old);
         window->changed = true;
         status = STATUS_OK;
