@@ -321,6 +321,7 @@ static enum status apply(struct base_writer *writer, const struct entry *entry, 
 
 /* Does it lead to nothing but the writer's row, or rows of the range? */
 static enum status is_bar_dead(const struct base_writer *writer,
+                               const struct base_walk *walk,
                                const struct row_range *also,
                                bool *ret_dead)
 {
@@ -330,18 +331,46 @@ static enum status is_bar_dead(const struct base_writer *writer,
     buffer_append_bytes(&end, row_key);
     buffer_append_u8(&end, 1); /* the least row' above */
     bool failed = end.failed;
-    *ret_dead = !failed && base_walk_bars_only(&writer->data, row_key, buffer_bytes(&end));
+    *ret_dead = !failed && base_walk_bars_only(walk, row_key, buffer_bytes(&end));
     if (!*ret_dead && also != NULL) {
         buffer_reset(&end);
         base_key_append_row(&start, also->start);
         base_key_append_row(&end, also->end);
         failed = failed || start.failed || end.failed;
-        *ret_dead = !failed &&
-                    base_walk_bars_only(&writer->data, buffer_bytes(&start), buffer_bytes(&end));
+        *ret_dead = !failed && base_walk_bars_only(walk, buffer_bytes(&start), buffer_bytes(&end));
     }
     buffer_deinit(&start);
     buffer_deinit(&end);
     return failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+/* Erase the link that bars the walk, if it leads to nothing else; then the walk stands nowhere. */
+static enum status erase_dead_bar(struct base_writer *writer,
+                                  struct base_walk *walk,
+                                  const struct row_range *also,
+                                  bool *ret_erased)
+{
+    enum status status = is_bar_dead(writer, walk, also, ret_erased);
+    if (status != STATUS_OK || !*ret_erased) {
+        return status;
+    }
+    base_links_distrust(&writer->base->links);
+    return base_walk_erase_bar(walk);
+}
+
+enum status base_delete_stored(struct base_writer *writer, const struct row_range *also)
+{
+    struct base_tombstone_finder *finder = &writer->tombstones;
+    struct bytes row_key = buffer_bytes(&writer->window.row_key);
+    enum status status = base_tombstone_erase(finder, row_key);
+    bool erased = true;
+    while (status == STATUS_CORRUPT && erased && finder->walk.barred) {
+        status = erase_dead_bar(writer, &finder->walk, also, &erased);
+        if (status == STATUS_OK) {
+            status = erased ? base_tombstone_erase(finder, row_key) : STATUS_CORRUPT;
+        }
+    }
+    return status;
 }
 
 /* What cannot be reached cannot be deleted: that the row is deleted is stored instead, for whoever gets there. */
@@ -360,15 +389,11 @@ enum status base_delete_apply(struct base_writer *writer,
                               const struct row_range *also)
 {
     enum status status = apply(writer, entry, is_youngest);
-    bool dead = is_youngest;
-    while (status == STATUS_CORRUPT && dead && base_writer_is_barred(writer)) {
-        status = is_bar_dead(writer, also, &dead);
-        if (status == STATUS_OK && dead) {
-            base_links_distrust(&writer->base->links);
-            status = base_walk_erase_bar(&writer->data);
-            status = status == STATUS_OK ? apply(writer, entry, is_youngest) : status;
-        } else if (status == STATUS_OK) {
-            status = STATUS_CORRUPT;
+    bool erased = is_youngest;
+    while (status == STATUS_CORRUPT && erased && base_writer_is_barred(writer)) {
+        status = erase_dead_bar(writer, &writer->data, also, &erased);
+        if (status == STATUS_OK) {
+            status = erased ? apply(writer, entry, is_youngest) : STATUS_CORRUPT;
         }
     }
     return status == STATUS_CORRUPT && base_writer_is_barred(writer) &&

@@ -235,6 +235,10 @@ bool base_delete_reaches(const struct entry *entry, const struct base_position *
 /* Where a delete begins: nothing before it is covered. */
 struct base_position base_delete_start(const struct entry *entry);
 
+/* Stored deletes of the writer's current row are no more, damaged as they may be; nor are those behind a damaged link that
+ * leads to nothing else, or rows of the range (NULL = none). */
+enum status base_delete_stored(struct base_writer *writer, const struct row_range *also);
+
 /* A delete of the writer's current row.  is_youngest, also: base_writer_put_youngest(). */
 enum status base_delete_apply(struct base_writer *writer,
                               const struct entry *entry,

@@ -422,6 +422,8 @@ enum status base_tombstone_erase(struct base_tombstone_finder *finder, struct by
         }
     }
     buffer_deinit(&key);
-    base_tombstone_finder_forget(finder, walk->extent);
+    if (status == STATUS_OK) {
+        base_tombstone_finder_forget(finder, walk->extent);
+    }
     return status;
 }

@@ -252,7 +252,7 @@ enum status base_writer_put_youngest(struct base_writer *writer,
     enum status status = base_window_open_row(writer, extent, row);
     if (status == STATUS_CORRUPT && is_in(writer, row)) {
         /* A stored delete of it cannot be read: whatever it kills this one does. */
-        status = base_tombstone_erase(&writer->tombstones, buffer_bytes(&writer->window.row_key));
+        status = base_delete_stored(writer, also);
         status = status == STATUS_OK ? base_window_open_row(writer, extent, row) : status;
     }
     return status == STATUS_OK ? base_delete_apply(writer, row_delete, true, also) : status;

@@ -511,6 +511,25 @@ Test(base_bar, rows_beside_a_link_to_stored_deletes_are_written_and_read)
     fixture_close(&fixture);
 }
 
+Test(base_bar, a_range_that_has_all_that_is_behind_a_link_to_stored_deletes_takes_it_along)
+{
+    struct fixture fixture = open_with_tombstone(long_row('1'));
+    const struct row_range half = {bytes_of_text("b"), bytes_of_text(long_row('2'))};
+    const struct row_range all = {bytes_of_text("b"), bytes_of_text("s")};
+    const struct entry delete = {.kind = ENTRY_ROW_DELETE, .stamp = {99, 0, 0}};
+    flip_link(&fixture, 3);
+    begin(&fixture);
+    cr_assert_eq(base_writer_put_youngest(fixture.writer, EXTENT, bytes_of_text(long_row('1')),
+                                          &delete, &half),
+                 STATUS_CORRUPT, "of other rows it may be all that deletes them");
+    base_writer_abort(fixture.writer);
+    delete_youngest(&fixture, long_row('1'), &all);
+    expect_cells(&fixture, long_row('1'), 0);
+    cr_assert_eq(try_put(&fixture, long_row('1')), STATUS_OK);
+    expect_cells(&fixture, long_row('1'), 1);
+    fixture_close(&fixture);
+}
+
 /* No delete of the row ended what it held up. */
 Test(base_bar, a_stored_delete_that_is_damaged_goes_with_its_row)
 {
