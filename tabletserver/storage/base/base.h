@@ -139,12 +139,24 @@ enum status base_writer_allocate_extent(struct base_writer *writer, uint64_t *re
  * ones.  A row may be left off in its middle, settled and committed, and gone on with in another
  * transaction.
  * Errors: STATUS_NO_SPACE, STATUS_NO_MEMORY, STATUS_IO, STATUS_CORRUPT (the chunk to be changed is
- * bad, and no younger ROW_DELETE takes it along); after one only abort is allowed.
+ * bad, or a link that leads there is, and no younger ROW_DELETE takes it along); after one only abort is allowed.
  */
 enum status base_writer_put(struct base_writer *writer,
                             uint64_t extent,
                             struct bytes row,
                             const struct entry *entry);
+
+/*
+ * The same for a ROW_DELETE that is known to be younger than all that is stored of its row, and, where `also` is not
+ * NULL, of the rows of that range, which it deletes, too.  So a damaged chunk of the row goes, whatever it says of its age;
+ * and a damaged link in its way where it leads to nothing but such rows.  Where that leads to others, too, it stays: what
+ * is behind it is not shown, and of this row it is noted that it is deleted.
+ */
+enum status base_writer_put_youngest(struct base_writer *writer,
+                                     uint64_t extent,
+                                     struct bytes row,
+                                     const struct entry *row_delete,
+                                     const struct row_range *also);
 
 /* Write out what the last puts still hold in memory.  Must be called before a commit that cuts a
  * row (more of its entries come in a later transaction): without it, commit takes the row for whole
@@ -153,6 +165,13 @@ enum status base_writer_settle(struct base_writer *writer);
 
 /* The row that it is in the midst of: after an error, where that was met.  Good until the next call; empty = none. */
 struct bytes base_writer_row(const struct base_writer *writer);
+
+/* What a put has failed with STATUS_CORRUPT at: is it a damaged link on the way to the row, or within it?  Then the rest
+ * of the row may be left out, and the writer gone on with, where a younger ROW_DELETE of the row was put before. */
+bool base_writer_is_barred(const struct base_writer *writer);
+
+/* Has it come by a link that is damaged?  That is no error where nothing was to be done behind it. */
+bool base_writer_met_bar(const struct base_writer *writer);
 
 enum status base_writer_meta_put(struct base_writer *writer, struct bytes key, struct bytes value);
 enum status base_writer_meta_delete(struct base_writer *writer, struct bytes key);

@@ -5,6 +5,9 @@ static enum status open_own_chunk(struct base_cursor *cursor)
 {
     struct base_walk *walk = &cursor->data;
     cursor->place = BASE_PLACE_IN_ROW;
+    if (walk->barred) {
+        return base_cursor_trouble(cursor, STATUS_CORRUPT, "a link");
+    }
     enum status status = chunk_open(&cursor->reader, walk->value, base_seed(walk->stored_key));
     cursor->chunk_open = status == STATUS_OK;
     return base_cursor_trouble(cursor, status, "the chunk");

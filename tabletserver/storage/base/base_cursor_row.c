@@ -93,6 +93,23 @@ static enum status keep_path(struct base_cursor *cursor, struct bytes row_key)
     return cursor->row_key.failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
 
+/* Does the walk stand on a link that is damaged, behind which are rows of which nothing is known? */
+static bool bars_rows(const struct base_walk *walk)
+{
+    return walk->barred && walk->row.size_bytes == walk->key.size_bytes;
+}
+
+/* Where such a link stands, the row is the least that could be behind it.  An escape that the slice cuts goes on
+ * with what stands for 00, or for 01. */
+static bool complete_row(struct base_cursor *cursor, bool is_on_path)
+{
+    if (!is_on_path || !bars_rows(&cursor->data)) {
+        return false;
+    }
+    buffer_append_u8(&cursor->row, 0);
+    return !cursor->row.failed;
+}
+
 static enum status accept_row(struct base_cursor *cursor, struct bytes row_key, bool is_on_path)
 {
     enum status status = STATUS_OK;
@@ -105,7 +122,8 @@ static enum status accept_row(struct base_cursor *cursor, struct bytes row_key, 
     }
     struct bytes rest = bytes_of(row_key.data + cursor->row_key.size_bytes,
                                  row_key.size_bytes - cursor->row_key.size_bytes);
-    bool good = status == STATUS_OK && base_key_append_unescaped(&cursor->row, rest);
+    bool good = status == STATUS_OK &&
+                (base_key_append_unescaped(&cursor->row, rest) || complete_row(cursor, is_on_path));
     buffer_append_bytes(&cursor->row_key, rest);
     cursor->row_open = good && !cursor->row_key.failed;
     if (cursor->row_open) {
@@ -126,7 +144,17 @@ static void leave_row(struct base_cursor *cursor)
     cursor->column_known = false;
 }
 
-/* Of what the two walks found, take the nearer row. */
+/* Going backward: are there rows of the piece behind the link that bars the walk?  They lie above it, so there is no
+ * telling which of them would be next. */
+static bool may_be_in_piece(const struct base_cursor *cursor)
+{
+    struct bytes start = buffer_bytes(&cursor->piece_start);
+    return cursor->data.barred && (bytes_compare(cursor->data.row, start) >= 0 ||
+                                   bytes_starts_with(start, cursor->data.key));
+}
+
+/* Of what the two walks found, take the nearer row.  Where a link is damaged that is the least that could be behind it
+ * (complete_row()): who reads on from before it finds no damage unless it comes to such rows. */
 static enum status choose_row(struct base_cursor *cursor,
                               bool forward,
                               bool has_tombstones,
@@ -135,6 +163,9 @@ static enum status choose_row(struct base_cursor *cursor,
 {
     struct bytes data_row = cursor->data.found ? cursor->data.row : BYTES_EMPTY;
     bool has_data = cursor->data.found;
+    if (has_data && !forward && may_be_in_piece(cursor)) {
+        return base_cursor_trouble(cursor, STATUS_CORRUPT, "a link");
+    }
     *ret_found = has_data || has_tombstones;
     if (has_data && has_tombstones) {
         int order = bytes_compare(data_row, tombstone_row);
@@ -231,6 +262,9 @@ static enum status step_behind_row(struct base_cursor *cursor)
 static enum status seek_next(struct base_cursor *cursor, bool *ret_found)
 {
     struct bytes low = BYTES_EMPTY;
+    if (cursor->place == BASE_PLACE_ROW_START && bars_rows(&cursor->data)) {
+        return base_cursor_trouble(cursor, STATUS_CORRUPT, "a link");
+    }
     enum status status = step_behind_row(cursor);
     if (cursor->place != BASE_PLACE_BEHIND || cursor->with_tombstones) {
         buffer_reset(&cursor->seek);

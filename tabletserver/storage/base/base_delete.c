@@ -98,6 +98,14 @@ static enum status rewrite(struct base_writer *writer, size_t replaced_bytes)
     return base_walk_put(&writer->data, stored_key, buffer_bytes(&writer->chunk), replaced_bytes);
 }
 
+static enum status erase_unread(struct base_writer *writer, size_t stored_bytes, size_t value_bytes)
+{
+    struct bytes key = buffer_bytes(&writer->dropped_key);
+    enum status status = base_walk_delete(&writer->data, key, value_bytes);
+    return status == STATUS_OK ? base_sample_update(&writer->samples, key, stored_bytes, 0)
+                               : status;
+}
+
 enum status base_drop_cells(struct base_writer *writer, const struct base_drop *drop)
 {
     struct base_walk *walk = &writer->data;
@@ -115,9 +123,9 @@ enum status base_drop_cells(struct base_writer *writer, const struct base_drop *
     }
     struct bytes key = buffer_bytes(&writer->dropped_key);
     if (!chunk_peek(walk->value, &stamp, &has_large)) {
-        return STATUS_CORRUPT;
+        return drop->damaged_too ? erase_unread(writer, stored_bytes, value_bytes) : STATUS_CORRUPT;
     }
-    if (!may_drop(drop, stamp)) {
+    if (!may_drop(drop, stamp) && !drop->damaged_too) {
         return STATUS_OK;
     }
     base_cells_reset(&writer->kept);
@@ -127,11 +135,9 @@ enum status base_drop_cells(struct base_writer *writer, const struct base_drop *
                                    buffer_bytes(&writer->dropped_data),
                                    base_seed(walk->stored_key));
         if (status == STATUS_CORRUPT &&
-            base_row_is_dead(drop->tombstone, drop->tombstones, stamp)) {
+            (drop->damaged_too || base_row_is_dead(drop->tombstone, drop->tombstones, stamp))) {
             base_cells_reset(&writer->kept);
-            status = base_walk_delete(walk, key, value_bytes);
-            return status == STATUS_OK ? base_sample_update(&writer->samples, key, stored_bytes, 0)
-                                       : status;
+            return erase_unread(writer, stored_bytes, value_bytes);
         }
     }
     size_t before = writer->kept.count;
@@ -168,7 +174,7 @@ static enum status is_reached(struct base_writer *writer,
         return writer->qualifier.failed ? STATUS_NO_MEMORY : STATUS_CORRUPT;
     }
     *ret_reached = base_delete_reaches(entry, &start);
-    return STATUS_OK;
+    return *ret_reached && walk->barred ? STATUS_CORRUPT : STATUS_OK;
 }
 
 /* To the first chunk behind the one in memory that the delete may have to do with.  One of some versions passes over the
@@ -242,9 +248,11 @@ static enum status store_tombstone(struct base_writer *writer, const struct entr
 }
 
 /* Apply the delete to the chunks that follow the one in memory. */
-static enum status drop_following(struct base_writer *writer, const struct entry *entry)
+static enum status drop_following(struct base_writer *writer,
+                                  const struct entry *entry,
+                                  bool is_youngest)
 {
-    struct base_drop drop = {.tombstone = entry};
+    struct base_drop drop = {.tombstone = entry, .damaged_too = is_youngest};
     bool reached = false;
     enum status status = go_first(writer, entry, &reached);
     while (status == STATUS_OK && reached) {
@@ -288,20 +296,108 @@ static enum status drop_old(struct base_writer *writer, const struct entry *entr
 
 /* One that is stored already, or a younger one in its place, does all that it could: it may have come before, as what
  * is left of a range delete does with each flush of the row. */
-enum status base_delete_apply(struct base_writer *writer, const struct entry *entry)
+static enum status apply(struct base_writer *writer, const struct entry *entry, bool is_youngest)
 {
     struct base_window *window = &writer->window;
     struct base_position position = base_delete_start(entry);
     window->row_delete = entry->kind == ENTRY_ROW_DELETE ? entry : NULL;
+    window->row_delete_is_youngest = is_youngest;
     enum status status = base_window_go(writer, &position);
     window->row_delete = NULL;
+    window->row_delete_is_youngest = false;
     if (status == STATUS_OK && window->has_end && base_delete_reaches(entry, &window->end) &&
         !base_tombstones_have(&window->tombstones, entry)) {
         bool wide = false;
         status = is_wide(writer, entry, &wide);
         if (status == STATUS_OK) {
-            status = wide ? store_tombstone(writer, entry) : drop_following(writer, entry);
+            status = wide ? store_tombstone(writer, entry)
+                          : drop_following(writer, entry, is_youngest);
         }
     }
     return status == STATUS_OK ? drop_old(writer, entry) : status;
+}
+
+/* --- where a damaged link is in the way -------------------------------------------------------- */
+
+/* Does it lead to nothing but the writer's row, or rows of the range? */
+static enum status is_bar_dead(const struct base_writer *writer,
+                               const struct base_walk *walk,
+                               const struct row_range *also,
+                               bool *ret_dead)
+{
+    struct buffer start = BUFFER_INIT;
+    struct buffer end = BUFFER_INIT;
+    struct bytes row_key = buffer_bytes(&writer->window.row_key);
+    buffer_append_bytes(&end, row_key);
+    buffer_append_u8(&end, 1); /* the least row' above */
+    bool failed = end.failed;
+    *ret_dead = !failed && base_walk_bars_only(walk, row_key, buffer_bytes(&end));
+    if (!*ret_dead && also != NULL) {
+        buffer_reset(&end);
+        base_key_append_row(&start, also->start);
+        base_key_append_row(&end, also->end);
+        failed = failed || start.failed || end.failed;
+        *ret_dead = !failed && base_walk_bars_only(walk, buffer_bytes(&start), buffer_bytes(&end));
+    }
+    buffer_deinit(&start);
+    buffer_deinit(&end);
+    return failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+/* Erase the link that bars the walk, if it leads to nothing else; then the walk stands nowhere. */
+static enum status erase_dead_bar(struct base_writer *writer,
+                                  struct base_walk *walk,
+                                  const struct row_range *also,
+                                  bool *ret_erased)
+{
+    enum status status = is_bar_dead(writer, walk, also, ret_erased);
+    if (status != STATUS_OK || !*ret_erased) {
+        return status;
+    }
+    base_links_distrust(&writer->base->links);
+    return base_walk_erase_bar(walk);
+}
+
+enum status base_delete_stored(struct base_writer *writer, const struct row_range *also)
+{
+    struct base_tombstone_finder *finder = &writer->tombstones;
+    struct bytes row_key = buffer_bytes(&writer->window.row_key);
+    enum status status = base_tombstone_erase(finder, row_key);
+    bool erased = true;
+    while (status == STATUS_CORRUPT && erased && finder->walk.barred) {
+        status = erase_dead_bar(writer, &finder->walk, also, &erased);
+        if (status == STATUS_OK) {
+            status = erased ? base_tombstone_erase(finder, row_key) : STATUS_CORRUPT;
+        }
+    }
+    return status;
+}
+
+/* What cannot be reached cannot be deleted: that the row is deleted is stored instead, for whoever gets there. */
+static enum status keep_for_later(struct base_writer *writer, const struct entry *row_delete)
+{
+    enum status status = base_tombstones_have(&writer->window.tombstones, row_delete)
+                             ? STATUS_OK
+                             : store_tombstone(writer, row_delete);
+    return status == STATUS_OK && writer->window.chunk_open ? drop_old(writer, row_delete) : status;
+}
+
+/* A delete of the row comes before all else of it, so nothing new of the row is lost where it cannot be opened. */
+enum status base_delete_apply(struct base_writer *writer,
+                              const struct entry *entry,
+                              bool is_youngest,
+                              const struct row_range *also)
+{
+    enum status status = apply(writer, entry, is_youngest);
+    bool erased = is_youngest;
+    while (status == STATUS_CORRUPT && erased && base_writer_is_barred(writer)) {
+        status = erase_dead_bar(writer, &writer->data, also, &erased);
+        if (status == STATUS_OK) {
+            status = erased ? apply(writer, entry, is_youngest) : STATUS_CORRUPT;
+        }
+    }
+    return status == STATUS_CORRUPT && base_writer_is_barred(writer) &&
+                   entry->kind == ENTRY_ROW_DELETE
+               ? keep_for_later(writer, entry)
+               : status;
 }

@@ -50,6 +50,17 @@ static enum status pass(struct erase *erase, struct bytes key)
     return erase->next->failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
 
+/* A damaged link, behind which all is dead if everything is. */
+static enum status erase_bar(struct erase *erase, struct base_walk *walk)
+{
+    if (!erase->everything || !base_walk_bars_only(walk, BYTES_EMPTY, buffer_bytes(&erase->end))) {
+        return STATUS_CORRUPT;
+    }
+    spend(erase, walk->value.size_bytes);
+    base_links_distrust(&erase->writer->base->links);
+    return base_walk_erase_bar(walk);
+}
+
 static enum status erase_chunk(struct erase *erase)
 {
     struct base_writer *writer = erase->writer;
@@ -76,7 +87,7 @@ static enum status erase_chunks(struct erase *erase, bool *ret_done)
     struct base_walk *walk = &erase->writer->data;
     enum status status = base_walk_seek(walk, buffer_bytes(erase->next));
     while (status == STATUS_OK && is_in_range(erase, walk) && erase->budget_bytes > 0) {
-        status = erase_chunk(erase);
+        status = walk->barred ? erase_bar(erase, walk) : erase_chunk(erase);
         if (status == STATUS_OK) {
             status = base_walk_seek(walk, buffer_bytes(erase->next));
         }
@@ -112,7 +123,7 @@ static enum status erase_tombstones(struct erase *erase, bool *ret_done)
     struct base_walk *walk = &erase->writer->tombstones.walk;
     enum status status = base_walk_seek(walk, buffer_bytes(erase->next));
     while (status == STATUS_OK && is_in_range(erase, walk) && erase->budget_bytes > 0) {
-        status = erase_tombstone(erase, walk);
+        status = walk->barred ? erase_bar(erase, walk) : erase_tombstone(erase, walk);
         if (status == STATUS_OK) {
             status = base_walk_seek(walk, buffer_bytes(erase->next));
         }

@@ -114,6 +114,13 @@ static enum status note_row(struct scale *scale)
     return scale->first.failed || scale->half.failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
 
+static enum status weigh_record(struct scale *scale, uint64_t *ret_bytes)
+{
+    enum status status = weigh(scale, ret_bytes);
+    return status == STATUS_OK ? note_row(scale) : status;
+}
+
+/* What is behind a link that is damaged weighs nothing. */
 static enum status weigh_piece(struct scale *scale, const struct base_piece *piece, bool *ret_more)
 {
     struct base_walk *walk = &scale->walk;
@@ -135,10 +142,7 @@ static enum status weigh_piece(struct scale *scale, const struct base_piece *pie
             return STATUS_OK;
         }
         scale->count++;
-        status = weigh(scale, &bytes);
-        if (status == STATUS_OK) {
-            status = note_row(scale);
-        }
+        status = walk->barred ? STATUS_OK : weigh_record(scale, &bytes);
         scale->total_bytes += bytes;
         if (status == STATUS_OK) {
             status = base_walk_next(walk);

@@ -76,6 +76,7 @@ struct base_window {
     struct buffer row_key; /* row' */
     struct base_tombstones tombstones;
     const struct entry *row_delete; /* that is being applied; NULL = none */
+    bool row_delete_is_youngest; /* than all of the row, whatever a damaged chunk says of its age */
 
     bool chunk_open;
     bool stored; /* under `key` a chunk is stored, of stored_bytes with its key */
@@ -211,6 +212,7 @@ struct base_drop {
     struct base_tombstones *tombstones; /* NULL = none */
     const struct entry *tombstone;      /* NULL = none */
     bool everything;
+    bool damaged_too; /* what cannot be read, whatever it says of its age */
 };
 
 /* Take cells out of the chunk that the writer's data walk stands on; what is left keeps its stamp.
@@ -233,8 +235,15 @@ bool base_delete_reaches(const struct entry *entry, const struct base_position *
 /* Where a delete begins: nothing before it is covered. */
 struct base_position base_delete_start(const struct entry *entry);
 
-/* A delete of the writer's current row. */
-enum status base_delete_apply(struct base_writer *writer, const struct entry *entry);
+/* Stored deletes of the writer's current row are no more, damaged as they may be; nor are those behind a damaged link that
+ * leads to nothing else, or rows of the range (NULL = none). */
+enum status base_delete_stored(struct base_writer *writer, const struct row_range *also);
+
+/* A delete of the writer's current row.  is_youngest, also: base_writer_put_youngest(). */
+enum status base_delete_apply(struct base_writer *writer,
+                              const struct entry *entry,
+                              bool is_youngest,
+                              const struct row_range *also);
 
 /* --- base.c ----------------------------------------------------------------------------------- */
 

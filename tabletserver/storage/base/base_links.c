@@ -24,6 +24,11 @@ void base_links_deinit(struct base_links *links)
     }
 }
 
+void base_links_distrust(struct base_links *links)
+{
+    atomic_store(&links->distrusted, true);
+}
+
 static void lock(struct base_links_place *place)
 {
     ASSERT(pthread_mutex_lock(&place->lock) == 0);
@@ -98,7 +103,8 @@ void base_links_recall(struct base_links *links,
 {
     ASSERT(walk->depth == 0);
     make_trail(walk, key, ret_trail);
-    for (uint32_t depth = ret_trail->depth; depth > 0; depth--) {
+    for (uint32_t depth = ret_trail->depth; depth > 0 && !atomic_load(&links->distrusted);
+         depth--) {
         uint64_t hash = ret_trail->hashes[depth - 1];
         struct base_links_place *place = place_of(links, hash);
         if (atomic_load_explicit(&place->hash, memory_order_relaxed) == hash &&

@@ -13,7 +13,11 @@
  *   under another number, or is of a commit younger than the snapshot - the path is passed over
  *   and the links are read.
  *
- * Hence only readers may learn paths: a number given in a transaction that is aborted is given
+ * There is one exception: the link is damaged, and what it led to is deleted (base_walk_erase_bar()).
+ * Its sublayer stays with records and without a link, and a path that led there would be proved.  So
+ * from then on nothing is recalled, for as long as the base is open: it happens once in a disk's life.
+ *
+ * Only readers may learn paths: a number given in a transaction that is aborted is given
  * again.  An extent that is erased as a whole loses its links before its sublayers; nobody reads it
  * then (base_erase_step()).
  *
@@ -52,6 +56,7 @@ struct base_links_place {
 };
 
 struct base_links {
+    atomic_bool distrusted;
     struct base_links_place places[BASE_LINKS_PLACES];
 };
 
@@ -64,6 +69,9 @@ struct base_trail {
 
 void base_links_init(struct base_links *links);
 void base_links_deinit(struct base_links *links);
+
+/* A link is being erased without what it leads to: before that is committed. */
+void base_links_distrust(struct base_links *links);
 
 /* Put a walk that is at depth 0 as far on the path to key as is remembered (trail->recalled). */
 void base_links_recall(struct base_links *links,

@@ -15,6 +15,12 @@ static uint64_t stands_for(uint64_t weight)
     return weight > STEP_BYTES ? weight : STEP_BYTES;
 }
 
+/* A mark behind a link that is damaged is let go: nothing waits for an estimate. */
+static enum status pass_bar(const struct base_walk *samples, enum status status)
+{
+    return status == STATUS_CORRUPT && samples->barred ? STATUS_OK : status;
+}
+
 enum status base_sample_update(struct base_walk *samples,
                                struct bytes key,
                                uint64_t before,
@@ -25,15 +31,17 @@ enum status base_sample_update(struct base_walk *samples,
     struct bytes stored_key;
     uint8_t value[VALUE_BYTES];
     bool found = false;
+    enum status status = STATUS_OK;
     if (!marked) {
-        return was_marked ? base_walk_delete(samples, key, VALUE_BYTES) : STATUS_OK;
+        status = was_marked ? base_walk_delete(samples, key, VALUE_BYTES) : STATUS_OK;
+        return pass_bar(samples, status);
     }
     if (was_marked && stands_for(before) == stands_for(after)) {
         return STATUS_OK;
     }
-    enum status status = base_walk_resolve(samples, key, true, &stored_key, &found);
+    status = base_walk_resolve(samples, key, true, &stored_key, &found);
     if (status != STATUS_OK) {
-        return status;
+        return pass_bar(samples, status);
     }
     store_le64(value, stands_for(after));
     return base_walk_put(samples, stored_key, bytes_of(value, sizeof value),

@@ -5,7 +5,8 @@
  * of its weight (with key and large values) over 128 KiB, and the mark stands for the larger of the
  * two.  Whether a chunk is marked follows from the hash of its key and its weight alone: a rewrite
  * knows without looking.  512 MiB have about 4 000 marks, found side by side in a space of their
- * own; a sum over n of them is off by about 1 / sqrt(n).
+ * own; a sum over n of them is off by about 1 / sqrt(n).  Marks behind a link that is damaged are neither set nor
+ * counted.
  *
  *   stored key   SAMPLE, extent, the chunk's key (by base_walk.h)
  *   value        weight (8), little-endian; unchecked: at worst an estimate is wrong

@@ -365,6 +365,9 @@ enum status base_tombstone_find_before(struct base_tombstone_finder *finder,
     if (status == STATUS_OK) {
         status = base_walk_previous(&finder->walk);
     }
+    if (status == STATUS_OK && finder->walk.barred) {
+        status = STATUS_CORRUPT; /* the rows behind the link lie above it: which of them has any? */
+    }
     if (status != STATUS_OK) {
         return status;
     }
@@ -399,6 +402,28 @@ enum status base_tombstone_load(struct base_tombstone_finder *finder,
         if (status == STATUS_OK) {
             status = base_walk_next(walk);
         }
+    }
+    return status;
+}
+
+enum status base_tombstone_erase(struct base_tombstone_finder *finder, struct bytes row_key)
+{
+    struct base_walk *walk = &finder->walk;
+    struct buffer key = BUFFER_INIT;
+    enum status status = base_walk_seek(walk, row_key);
+    while (status == STATUS_OK && walk->found && base_row_key_equal(walk->row, row_key)) {
+        size_t value_bytes = walk->value.size_bytes;
+        buffer_reset(&key);
+        buffer_append_bytes(&key, walk->key);
+        status = key.failed ? STATUS_NO_MEMORY
+                            : base_walk_delete(walk, buffer_bytes(&key), value_bytes);
+        if (status == STATUS_OK) {
+            status = base_walk_seek(walk, row_key);
+        }
+    }
+    buffer_deinit(&key);
+    if (status == STATUS_OK) {
+        base_tombstone_finder_forget(finder, walk->extent);
     }
     return status;
 }

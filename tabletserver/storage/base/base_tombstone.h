@@ -94,7 +94,8 @@ void base_tombstone_finder_close(struct base_tombstone_finder *finder);
 /* After another extent or a change of tombstones. */
 void base_tombstone_finder_forget(struct base_tombstone_finder *finder, uint64_t extent);
 
-/* The first row' >= row_key that has tombstones; good until the next call. */
+/* The first row' >= row_key that has tombstones; good until the next call.  Where a link is damaged that is what all
+ * rows behind it begin with: to load them fails. */
 enum status base_tombstone_find(struct base_tombstone_finder *finder,
                                 struct bytes row_key,
                                 struct bytes *ret_row_key,
@@ -109,5 +110,7 @@ enum status base_tombstone_find_before(struct base_tombstone_finder *finder,
 enum status base_tombstone_load(struct base_tombstone_finder *finder,
                                 struct bytes row_key,
                                 struct base_tombstones *tombstones);
+/* Delete all of one row, damaged ones too.  Errors: STATUS_CORRUPT (a link that leads to them, barred). */
+enum status base_tombstone_erase(struct base_tombstone_finder *finder, struct bytes row_key);
 
 #endif /* TABLETSERVER_STORAGE_BASE_BASE_TOMBSTONE_H */

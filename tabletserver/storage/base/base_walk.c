@@ -44,6 +44,7 @@ void base_walk_close(struct base_walk *walk)
 static void stand_nowhere(struct base_walk *walk)
 {
     walk->found = false;
+    walk->barred = false;
 }
 
 static void go_to_depth(struct base_walk *walk, uint32_t depth)
@@ -227,20 +228,32 @@ static enum status stand_on(struct base_walk *walk, const struct hit *hit, struc
     }
     walk->row = bytes_of(walk->key.data, row_bytes(walk, rest));
     walk->found = true;
+    walk->barred = false;
     return STATUS_OK;
 }
 
-/* Through a link to the first or last of its sublayer. */
-static enum status enter(struct base_walk *walk, bool forward, struct bytes rest, struct hit *hit)
+/* Stand on a link that is damaged. */
+static enum status stand_barred(struct base_walk *walk, const struct hit *hit, struct bytes slice)
 {
-    uint64_t number = 0;
-    walk->stored_key = hit->key;
-    enum status status = rest.size_bytes == slice_bytes(walk)
-                             ? base_link_check(hit->key, hit->value, &number)
-                             : STATUS_CORRUPT;
-    if (status == STATUS_OK) {
-        status = push(walk, rest, number);
-    }
+    enum status status = stand_on(walk, hit, slice);
+    walk->barred = status == STATUS_OK;
+    walk->met_bar = walk->met_bar || walk->barred;
+    return status;
+}
+
+/* What is looked for lies behind it. */
+static enum status fail_barred(struct base_walk *walk, const struct hit *hit, struct bytes slice)
+{
+    enum status status = stand_barred(walk, hit, slice);
+    walk->found = false;
+    return status == STATUS_OK ? STATUS_CORRUPT : status;
+}
+
+/* Through a link to the first or last of its sublayer. */
+static enum status enter(
+    struct base_walk *walk, bool forward, struct bytes slice, uint64_t number, struct hit *hit)
+{
+    enum status status = push(walk, slice, number);
     if (status != STATUS_OK) {
         return status;
     }
@@ -275,12 +288,16 @@ static enum status settle(struct base_walk *walk, bool forward, struct hit *hit)
 {
     for (;;) {
         struct bytes rest;
+        uint64_t number = 0;
         enum status status = STATUS_OK;
         if (is_in_layer(walk, hit, &rest)) {
             if (rest.size_bytes < slice_bytes(walk)) {
                 return stand_on(walk, hit, rest);
             }
-            status = enter(walk, forward, rest, hit);
+            if (base_link_check(hit->key, hit->value, &number) != STATUS_OK) {
+                return stand_barred(walk, hit, rest);
+            }
+            status = enter(walk, forward, rest, number, hit);
         } else if (walk->depth > 0) {
             status = leave(walk, forward, hit);
         } else {
@@ -307,11 +324,10 @@ static enum status descend(struct base_walk *walk, struct bytes key, struct hit 
             return STATUS_OK;
         }
         uint64_t number = 0;
-        walk->stored_key = ret_hit->key;
-        status = base_link_check(ret_hit->key, ret_hit->value, &number);
-        if (status == STATUS_OK) {
-            status = push(walk, slice, number);
+        if (base_link_check(ret_hit->key, ret_hit->value, &number) != STATUS_OK) {
+            return fail_barred(walk, ret_hit, slice);
         }
+        status = push(walk, slice, number);
         if (status != STATUS_OK) {
             return status;
         }
@@ -331,6 +347,7 @@ static enum status descend_by_memory(struct base_walk *walk, struct bytes key, s
         (status != STATUS_OK || !is_in_layer(walk, ret_hit, &rest))) {
         missed = trail.recalled;
         trail.recalled = 0;
+        stand_nowhere(walk);
         go_to_depth(walk, 0);
         status = descend(walk, key, ret_hit);
     }
@@ -411,9 +428,12 @@ enum status base_walk_resolve(struct base_walk *walk,
             *ret_found = false;
             return STATUS_OK;
         }
-        if (status == STATUS_OK) {
-            status = found ? base_link_check(stored, value, &number)
-                           : make_sublayer(walk, stored, &number);
+        if (status == STATUS_OK && found && base_link_check(stored, value, &number) != STATUS_OK) {
+            const struct hit hit = {true, stored, value};
+            return fail_barred(walk, &hit, slice);
+        }
+        if (status == STATUS_OK && !found) {
+            status = make_sublayer(walk, stored, &number);
         }
         if (status == STATUS_OK) {
             status = push(walk, slice, number);
@@ -477,5 +497,32 @@ enum status base_walk_delete(struct base_walk *walk, struct bytes key, size_t va
         return status;
     }
     walk->delta_bytes -= (int64_t)(stored.size_bytes + value_bytes);
+    return prune(walk);
+}
+
+bool base_walk_bars_only(const struct base_walk *walk, struct bytes start, struct bytes end)
+{
+    bool is_in_row = walk->row.size_bytes < walk->key.size_bytes;
+    if (!walk->barred || bytes_compare(walk->row, start) < 0) {
+        return false;
+    }
+    return end.size_bytes == 0 ||
+           (bytes_compare(walk->row, end) < 0 && (is_in_row || !bytes_starts_with(end, walk->row)));
+}
+
+enum status base_walk_erase_bar(struct base_walk *walk)
+{
+    uint8_t data[KV_KEY_BYTES_MAX];
+    struct bytes link = bytes_of(data, walk->stored_key.size_bytes);
+    int64_t bytes = (int64_t)(link.size_bytes + walk->value.size_bytes);
+    bool found = false;
+    ASSERT(walk->barred);
+    memcpy(data, walk->stored_key.data, link.size_bytes);
+    stand_nowhere(walk);
+    enum status status = kv_write_delete(walk->store.write, link, &found);
+    if (status != STATUS_OK || !found) {
+        return status;
+    }
+    walk->delta_bytes -= bytes;
     return prune(walk);
 }

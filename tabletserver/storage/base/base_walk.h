@@ -12,6 +12,10 @@
  * rows below one long prefix cost one look at the path, then plain cursor steps in a sublayer.
  * Readers come to a path that was read before without reading it again (base_links.h).
  *
+ * A link that is damaged BARS the way to all keys that begin with its slice, and to no other.  A walk that comes by
+ * stands on it as on a record, and can go on; one that would have to go through fails.  Either way `barred` is set, and
+ * `key` is what all keys begin with that it leads to.
+ *
  *   stored key   space (DATA, DELETE, SAMPLE), extent, slice or short key       the top layer
  *                LAYER, extent, sublayer number (8 bytes), slice or short key   the others
  *   link         BASE_FORMAT_LINK, checksum (4), sublayer number (8), little-endian
@@ -42,6 +46,7 @@ struct base_walk {
 
     /* Where it stands, good until the next call (or put) below. */
     bool found;
+    bool barred; /* by a link: nothing is known of what is behind it */
     struct bytes key;
     struct bytes row; /* row' of the key: up to its first 00 */
     struct bytes value;
@@ -50,6 +55,7 @@ struct base_walk {
     /* For writers. */
     uint64_t *number_next; /* gives numbers for sublayers */
     int64_t delta_bytes;   /* net change of stored bytes by puts and deletes */
+    bool met_bar;          /* it was barred at some time since it was opened */
 
     /* From here on nothing is read before it was written: opening leaves it as it is. */
     uint64_t numbers[BASE_DEPTH_MAX];         /* of the sublayers on the path */
@@ -73,7 +79,8 @@ void base_walk_close(struct base_walk *walk); /* also one that is all zero */
 void base_walk_set_extent(struct base_walk *walk, uint64_t extent);
 
 /* Moves; afterwards `found` tells.  base_walk_previous() from nowhere goes to the last key.
- * Errors: STATUS_CORRUPT (a link; stored_key names it), STATUS_NO_MEMORY, STATUS_IO. */
+ * Errors: STATUS_CORRUPT (a link on the way to the key that is sought: barred, and it stands nowhere; or the file
+ * itself), STATUS_NO_MEMORY, STATUS_IO. */
 enum status base_walk_seek(struct base_walk *walk, struct bytes key); /* first key >= key */
 enum status base_walk_next(struct base_walk *walk);
 enum status base_walk_previous(struct base_walk *walk);
@@ -96,6 +103,14 @@ enum status base_walk_put(struct base_walk *walk,
 /* Delete key, whose value has value_bytes, and the sublayers that this leaves empty.  key must not
  * be memory of the file or of this walk.  The walk stands nowhere then. */
 enum status base_walk_delete(struct base_walk *walk, struct bytes key, size_t value_bytes);
+
+/* Do all keys that the damaged link leads to belong to rows in [start, end)?  Both are row'; an empty end is open. */
+bool base_walk_bars_only(const struct base_walk *walk, struct bytes start, struct bytes end);
+
+/* Delete the damaged link that bars the walk, and links to sublayers that this leaves empty.  The walk stands nowhere
+ * then.  The sublayer that it led to stays in the file, out of reach, until its extent is erased as a whole: so whoever
+ * remembers paths must not any more (base_links_distrust()). */
+enum status base_walk_erase_bar(struct base_walk *walk);
 
 /* How many bytes of a key its stored key has, with what names its layer. */
 static inline size_t base_walk_stored_bytes(size_t key_bytes)

@@ -51,15 +51,25 @@ static enum status note_row_end(struct base_writer *writer)
     return base_room_note_follower(&writer->room, walk->found ? walk->stored_key : BYTES_EMPTY);
 }
 
+/* Where a link is damaged it is not known what of the row is behind it. */
+static enum status check_way(const struct base_writer *writer)
+{
+    return writer->data.barred && base_window_walk_is_in_row(writer) ? STATUS_CORRUPT : STATUS_OK;
+}
+
 /* The chunk that the walk stands on, if it is in the row, is the one that follows. */
 static enum status take_end(struct base_writer *writer)
 {
     struct base_window *window = &writer->window;
+    enum status status = check_way(writer);
+    if (status != STATUS_OK) {
+        return status;
+    }
     window->has_end = base_window_walk_is_in_row(writer);
     if (!window->has_end) {
         return note_row_end(writer);
     }
-    enum status status = base_buffer_set(&window->end_key, writer->data.key);
+    status = base_buffer_set(&window->end_key, writer->data.key);
     if (status != STATUS_OK) {
         return status;
     }
@@ -109,8 +119,10 @@ static enum status decode_old(struct base_writer *writer, uint64_t seed)
     struct stamp stamp;
     bool has_large = false;
     enum status status = base_cells_decode(&window->old, &writer->reader, data, seed);
-    if (status == STATUS_CORRUPT && chunk_peek(data, &stamp, &has_large) &&
-        base_row_is_dead(window->row_delete, &window->tombstones, stamp)) {
+    if (status == STATUS_CORRUPT &&
+        (window->row_delete_is_youngest ||
+         (chunk_peek(data, &stamp, &has_large) &&
+          base_row_is_dead(window->row_delete, &window->tombstones, stamp)))) {
         base_cells_reset(&window->old);
         window->changed = true;
         status = STATUS_OK;
@@ -185,6 +197,9 @@ static enum status load_or_begin(struct base_writer *writer, const struct base_p
 {
     struct base_window *window = &writer->window;
     enum status status = begin(window);
+    if (status == STATUS_OK) {
+        status = check_way(writer);
+    }
     if (status != STATUS_OK) {
         return status;
     }

@@ -226,7 +226,7 @@ enum status base_writer_put(struct base_writer *writer,
     case ENTRY_ROW_DELETE:
     case ENTRY_FAMILY_DELETE:
     case ENTRY_COLUMN_DELETE:
-        return base_delete_apply(writer, entry);
+        return base_delete_apply(writer, entry, false, NULL);
     case ENTRY_PUT:
     case ENTRY_FOLD:
     case ENTRY_ERASE:
@@ -234,6 +234,28 @@ enum status base_writer_put(struct base_writer *writer,
         return put_cell(writer, entry);
     }
     UNREACHABLE();
+}
+
+/* Has it come to the row?  Else the one before could not be left. */
+static bool is_in(const struct base_writer *writer, struct bytes row)
+{
+    return bytes_equal(buffer_bytes(&writer->window.row), row);
+}
+
+enum status base_writer_put_youngest(struct base_writer *writer,
+                                     uint64_t extent,
+                                     struct bytes row,
+                                     const struct entry *row_delete,
+                                     const struct row_range *also)
+{
+    ASSERT(row.size_bytes > 0 && row_delete->kind == ENTRY_ROW_DELETE);
+    enum status status = base_window_open_row(writer, extent, row);
+    if (status == STATUS_CORRUPT && is_in(writer, row)) {
+        /* A stored delete of it cannot be read: whatever it kills this one does. */
+        status = base_delete_stored(writer, also);
+        status = status == STATUS_OK ? base_window_open_row(writer, extent, row) : status;
+    }
+    return status == STATUS_OK ? base_delete_apply(writer, row_delete, true, also) : status;
 }
 
 enum status base_writer_settle(struct base_writer *writer)
@@ -254,6 +276,16 @@ enum status base_writer_meta_put(struct base_writer *writer, struct bytes key, s
 enum status base_writer_meta_delete(struct base_writer *writer, struct bytes key)
 {
     return base_meta_remove(writer->write, key);
+}
+
+bool base_writer_is_barred(const struct base_writer *writer)
+{
+    return writer->data.barred && (!writer->data.found || base_window_walk_is_in_row(writer));
+}
+
+bool base_writer_met_bar(const struct base_writer *writer)
+{
+    return writer->data.met_bar || writer->tombstones.walk.met_bar || writer->samples.met_bar;
 }
 
 uint64_t base_writer_dirty_bytes(const struct base_writer *writer)

@@ -82,10 +82,13 @@ void flush_rescue_note_stuck(struct store_tablet *tablet)
     }
 }
 
-static void take(struct stamp stamp, struct stamp *ret_stamp, bool *ret_found)
+static void take(struct stamp stamp,
+                 const struct range_delete *of_range,
+                 struct flush_rescue_delete *ret_delete,
+                 bool *ret_found)
 {
-    if (!*ret_found || stamp_compare(stamp, *ret_stamp) > 0) {
-        *ret_stamp = stamp;
+    if (!*ret_found || stamp_compare(stamp, ret_delete->stamp) > 0) {
+        *ret_delete = (struct flush_rescue_delete){stamp, of_range};
         *ret_found = true;
     }
 }
@@ -93,7 +96,7 @@ static void take(struct stamp stamp, struct stamp *ret_stamp, bool *ret_found)
 /* A delete of the row stands before all else of it. */
 static enum status look(struct layer_cursor *cursor,
                         struct bytes row,
-                        struct stamp *ret_stamp,
+                        struct flush_rescue_delete *ret_delete,
                         bool *ret_found)
 {
     struct bytes at = BYTES_EMPTY;
@@ -108,24 +111,24 @@ static enum status look(struct layer_cursor *cursor,
         status = cursor->operations->next_entry(cursor, &entry, &found);
     }
     if (status == STATUS_OK && found && entry.kind == ENTRY_ROW_DELETE) {
-        take(entry.stamp, ret_stamp, ret_found);
+        take(entry.stamp, NULL, ret_delete, ret_found);
     }
     return status;
 }
 
 static enum status find_in(struct flush_rescue_part *part,
                            struct bytes row,
-                           struct stamp *ret_stamp,
+                           struct flush_rescue_delete *ret_delete,
                            bool *ret_found)
 {
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < part->cursor_count && status == STATUS_OK; i++) {
-        status = look(part->cursors[i], row, ret_stamp, ret_found);
+        status = look(part->cursors[i], row, ret_delete, ret_found);
     }
     for (uint32_t i = 0; i < part->deletes->count; i++) {
         const struct range_delete *each = &part->deletes->deletes[i];
         if (each->sequence <= part->read.sequence && row_range_contains(&each->range, row)) {
-            take(each->stamp, ret_stamp, ret_found);
+            take(each->stamp, each, ret_delete, ret_found);
         }
     }
     return status;
@@ -133,13 +136,13 @@ static enum status find_in(struct flush_rescue_part *part,
 
 enum status flush_rescue_find(struct flush_rescue *rescue,
                               struct bytes row,
-                              struct stamp *ret_stamp,
+                              struct flush_rescue_delete *ret_delete,
                               bool *ret_found)
 {
     enum status status = STATUS_OK;
     *ret_found = false;
     for (uint32_t i = 0; i < rescue->part_count && status == STATUS_OK; i++) {
-        status = find_in(&rescue->parts[i], row, ret_stamp, ret_found);
+        status = find_in(&rescue->parts[i], row, ret_delete, ret_found);
     }
     return status;
 }

@@ -48,10 +48,16 @@ void flush_rescue_close(struct flush_rescue *rescue);
 /* What came of the tablet waits with it, until it is in the base: it takes deletes alone, too, and is not split. */
 void flush_rescue_note_stuck(struct store_tablet *tablet);
 
-/* The youngest delete of the whole row in it. */
+struct flush_rescue_delete {
+    struct stamp stamp;
+    const struct range_delete
+        *of_range; /* the rescue's; NULL = it is of the row alone, and came later */
+};
+
+/* The youngest delete of the whole row in it.  A range may have been deleted before what is flushed. */
 enum status flush_rescue_find(struct flush_rescue *rescue,
                               struct bytes row,
-                              struct stamp *ret_stamp,
+                              struct flush_rescue_delete *ret_delete,
                               bool *ret_found);
 
 #endif /* TABLETSERVER_STORAGE_FLUSH_FLUSH_RESCUE_H */

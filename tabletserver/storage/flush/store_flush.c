@@ -38,6 +38,8 @@ struct run {
     struct applied_map map;
     struct tablet_position from;
     struct tablet_position reached; /* bytes live as long as the cursor is not moved */
+    struct stamp later_delete;      /* of the row; STAMP_OLDEST = there is none */
+    bool row_barred;                /* what that kills cannot be put */
     uint64_t transaction_bytes;
     uint64_t rows_ended;
     uint32_t piece;
@@ -60,19 +62,44 @@ static bool is_of_dropped_family(const struct run *run, const struct entry *entr
            table_family_by_number(table, entry->family) == NULL;
 }
 
+static const struct base_piece *find_piece(struct run *run, struct bytes row)
+{
+    while (!row_range_contains(&run->pieces->pieces[run->piece].range, row)) {
+        run->piece++;
+        ASSERT(run->piece < run->pieces->count); /* pieces cover the tablet, rows ascend */
+    }
+    return &run->pieces->pieces[run->piece];
+}
+
+static void count(struct run *run, const struct entry *entry)
+{
+    run->entries++;
+    run->entries_unchecked++;
+    run->bytes_unchecked += entry->value.size_bytes;
+}
+
 static enum status put(struct run *run, struct bytes row, const struct entry *entry)
 {
     if (is_of_dropped_family(run, entry)) {
         return STATUS_OK;
     }
-    while (!row_range_contains(&run->pieces->pieces[run->piece].range, row)) {
-        run->piece++;
-        ASSERT(run->piece < run->pieces->count); /* pieces cover the tablet, rows ascend */
-    }
-    run->entries++;
-    run->entries_unchecked++;
-    run->bytes_unchecked += entry->value.size_bytes;
-    return base_writer_put(run->writer, run->pieces->pieces[run->piece].extent, row, entry);
+    const struct base_piece *piece = find_piece(run, row);
+    count(run, entry);
+    return base_writer_put(run->writer, piece->extent, row, entry);
+}
+
+/* A delete of the row that is younger than all that the base has of it, and, if `also` is not NULL, of those rows. */
+static enum status put_youngest(struct run *run,
+                                struct bytes row,
+                                const struct entry *row_delete,
+                                const struct row_range *also)
+{
+    struct row_range inside; /* other pieces of the extent may be other tablets' */
+    const struct base_piece *piece = find_piece(run, row);
+    bool some = also != NULL && row_range_intersect(also, &piece->range, &inside);
+    count(run, row_delete);
+    return base_writer_put_youngest(run->writer, piece->extent, row, row_delete,
+                                    some ? &inside : NULL);
 }
 
 /* Dirty bytes for this transaction.  The log's syncs wait behind its own, so as long as flushing
@@ -122,10 +149,34 @@ static enum status put_range_delete(struct run *run, struct bytes row, const str
 /* A delete of the row that came later takes along what cannot be read of it (flush_rescue.h). */
 static enum status put_later_delete(struct run *run, struct bytes row)
 {
-    struct entry delete = {.kind = ENTRY_ROW_DELETE};
+    struct flush_rescue_delete later = {.of_range = NULL};
     bool found = false;
-    enum status status = flush_rescue_find(&run->rescue, row, &delete.stamp, &found);
-    return status == STATUS_OK && found ? put(run, row, &delete) : status;
+    enum status status = flush_rescue_find(&run->rescue, row, &later, &found);
+    run->later_delete = found ? later.stamp : STAMP_OLDEST;
+    run->row_barred = false;
+    if (status != STATUS_OK || !found) {
+        return status;
+    }
+    const struct entry delete = {.kind = ENTRY_ROW_DELETE, .stamp = later.stamp};
+    const struct range_delete *of_range = later.of_range;
+    if (of_range != NULL && of_range->sequence <= applied_map_highest(&run->map)) {
+        return put(run, row, &delete); /* rows in it may have been written since */
+    }
+    return put_youngest(run, row, &delete, of_range != NULL ? &of_range->range : NULL);
+}
+
+/* What this layer has of a row is younger than what the base has.  Where a damaged link bars the way what is dead by then
+ * is left out: nothing waits for it. */
+static enum status put_own(struct run *run, struct bytes row, const struct entry *entry)
+{
+    bool is_dead = stamp_compare(entry->stamp, run->later_delete) < 0;
+    if (is_dead && run->row_barred) {
+        return STATUS_OK;
+    }
+    enum status status = entry->kind == ENTRY_ROW_DELETE ? put_youngest(run, row, entry, NULL)
+                                                         : put(run, row, entry);
+    run->row_barred = is_dead && status == STATUS_CORRUPT && base_writer_is_barred(run->writer);
+    return run->row_barred ? STATUS_OK : status;
 }
 
 /* The entries of one row from `from` on; *ret_cut: enough, run->reached says where. */
@@ -168,7 +219,7 @@ static enum status put_row(struct run *run, struct bytes row, bool resumed, bool
             first = false;
         }
         if (status == STATUS_OK) {
-            status = put(run, row, &entry);
+            status = put_own(run, row, &entry);
         }
     }
     return status;
@@ -330,6 +381,13 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     }
 }
 
+/* Nothing waits for it, but the tablet's other copies, or whoever operates it, are to know. */
+static void note_bar(struct store_tablet *tablet)
+{
+    (void)store_trouble_note(tablet->store, STATUS_CORRUPT, "base");
+    store_trouble_mark_damaged(tablet);
+}
+
 static void note_failure(struct store_tablet *tablet)
 {
     struct flush_event event = {.kind = FLUSH_EVENT_FAILED};
@@ -345,6 +403,7 @@ static enum status flush_transaction(struct store_tablet *tablet, struct store_l
     struct buffer applied = BUFFER_INIT;
     uint32_t dedupe_pieces = 0;
     uint64_t dirty_bytes = 0;
+    bool met_bar = false;
     arena_init(&run.arena, RUN_ARENA_BYTES, SIZE_MAX);
     /* Held until the loop has let the layer go. */
     layer->event = (struct store_event){.kind = STORE_EVENT_LAYER_FLUSHED, .subject = layer};
@@ -361,6 +420,7 @@ static enum status flush_transaction(struct store_tablet *tablet, struct store_l
     }
     if (status == STATUS_OK) {
         dirty_bytes = base_writer_dirty_bytes(run.writer);
+        met_bar = base_writer_met_bar(run.writer);
         struct base_writer *writer = run.writer;
         run.writer = NULL;
         status = base_writer_commit(writer);
@@ -370,6 +430,9 @@ static enum status flush_transaction(struct store_tablet *tablet, struct store_l
         note_success(&run, &applied, dedupe_pieces);
     } else {
         note_failure(tablet);
+    }
+    if (status == STATUS_OK && met_bar) {
+        note_bar(tablet);
     }
     if (status == STATUS_CORRUPT) {
         store_held_note(tablet, run.writer != NULL ? base_writer_row(run.writer) : BYTES_EMPTY);

@@ -61,6 +61,59 @@ Test(base_store, a_damaged_piece_a_damaged_link_and_a_damaged_tombstone_are_foun
     }
 }
 
+/* Put a byte into a record of the data that so many lie before. */
+static void damage_byte(struct fixture *fixture, int before, size_t offset, uint8_t byte)
+{
+    const uint8_t space = 2;
+    struct kv_write *write = NULL;
+    struct kv_cursor *cursor = NULL;
+    struct bytes key;
+    struct bytes value;
+    bool found = false;
+    uint8_t key_copy[512];
+    uint8_t copy[4096];
+    cr_assert_eq(kv_write_begin(fixture->kv, &write), STATUS_OK);
+    cr_assert_eq(kv_cursor_open_write(write, &cursor), STATUS_OK);
+    cr_assert_eq(kv_cursor_move(cursor, KV_SEEK, bytes_of(&space, 1), &key, &value, &found),
+                 STATUS_OK);
+    for (int i = 0; i < before; i++) {
+        cr_assert_eq(kv_cursor_move(cursor, KV_NEXT, BYTES_EMPTY, &key, &value, &found), STATUS_OK);
+    }
+    cr_assert(found && key.data[0] == space && offset < value.size_bytes);
+    memcpy(key_copy, key.data, key.size_bytes);
+    memcpy(copy, value.data, value.size_bytes);
+    kv_cursor_close(cursor);
+    copy[offset] = byte;
+    cr_assert_eq(
+        kv_write_put(write, bytes_of(key_copy, key.size_bytes), bytes_of(copy, value.size_bytes)),
+        STATUS_OK);
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+}
+
+/* Its stamp may be what is damaged: no delete ever was young enough for that. */
+Test(base_store, a_damaged_chunk_goes_with_its_row_whatever_it_says_of_its_age)
+{
+    static const struct {
+        int chunk;
+        size_t offset;
+    } cases[] = {{0, 13}, {0, 15}, {4, 13}, {4, 15}}; /* the clock's highest byte, the index */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture fixture = fixture_open();
+        uint64_t bytes = 0;
+        const struct entry delete = {.kind = ENTRY_ROW_DELETE, .stamp = {99, 0, 0}};
+        fill_row(&fixture, "row", 100);
+        cr_assert_gt(count_records(&fixture, 2, &bytes), 5);
+        damage_byte(&fixture, cases[i].chunk, cases[i].offset, 0xff);
+        begin(&fixture);
+        cr_assert_eq(
+            base_writer_put_youngest(fixture.writer, EXTENT, bytes_of_text("row"), &delete, NULL),
+            STATUS_OK);
+        commit(&fixture);
+        cr_assert_eq(count_records(&fixture, 2, &bytes), 0, "case %d", (int)i);
+        fixture_close(&fixture);
+    }
+}
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 static enum status write_some(struct base *base)
