@@ -3,10 +3,10 @@
 #include <time.h>
 
 #include "common/io/clock.h"
+#include "common/io/condition.h"
 #include "common/io/thread.h"
 
-#define NS_PER_SECOND INT64_C(1000000000)
-#define AWAKE         INT64_MIN
+#define AWAKE INT64_MIN
 
 /* Rounds that another thread runs at the most before it goes back to its own work. */
 #define ROUNDS_MAX 16
@@ -98,11 +98,7 @@ static void sleep_until(struct loop *loop, int64_t due_ns)
     if (wait_ns <= 0) {
         return;
     }
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t at_ns = (int64_t)until.tv_nsec + wait_ns;
-    until.tv_sec += (time_t)(at_ns / NS_PER_SECOND);
-    until.tv_nsec = (long)(at_ns % NS_PER_SECOND);
+    const struct timespec until = condition_time_in(wait_ns);
     pthread_cond_timedwait(&loop->wanted, &loop->lock, &until);
 }
 
@@ -150,17 +146,13 @@ static void *run_loop(void *argument)
 
 enum status loop_start(struct loop *loop, void *context, void (*on_settled)(void *context))
 {
-    pthread_condattr_t monotonic;
     *loop = (struct loop){.context = context, .on_settled = on_settled};
     queue_init(&loop->tasks);
     queue_init(&loop->thread_tasks);
     loop->now_ns = clock_monotonic_ns();
     loop->sleeps_until_ns = AWAKE;
     pthread_mutex_init(&loop->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&loop->wanted, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&loop->wanted);
     if (pthread_create(&loop->thread, NULL, run_loop, loop) != 0) {
         pthread_cond_destroy(&loop->wanted);
         pthread_mutex_destroy(&loop->lock);

@@ -7,6 +7,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/condition.h"
 
 struct mailbox {
     struct mailbox_settings settings;
@@ -70,13 +71,7 @@ static void wait_until(struct mailbox *mailbox, int64_t deadline_ns)
     if (deadline_ns == MAILBOX_WAIT_FOR_EVER) {
         (void)pthread_cond_wait(&mailbox->arrived, &mailbox->mutex);
     } else {
-        struct timespec until = {0};
-        int64_t left_ns = deadline_ns - clock_monotonic_ns();
-        int result = clock_gettime(CLOCK_MONOTONIC, &until);
-        ASSERT(result == 0);
-        int64_t until_ns = (int64_t)until.tv_nsec + (left_ns > 0 ? left_ns : 0) % 1000000000;
-        until.tv_sec += (left_ns > 0 ? left_ns : 0) / 1000000000 + until_ns / 1000000000;
-        until.tv_nsec = until_ns % 1000000000;
+        const struct timespec until = condition_time_in(deadline_ns - clock_monotonic_ns());
         (void)pthread_cond_timedwait(&mailbox->arrived, &mailbox->mutex, &until);
     }
     mailbox->waiting = false;
@@ -100,7 +95,6 @@ static size_t copy_out(struct mailbox *mailbox, uint8_t *items, size_t item_coun
 
 enum status mailbox_create(const struct mailbox_settings *settings, struct mailbox **ret_mailbox)
 {
-    pthread_condattr_t attributes;
     struct mailbox *mailbox = NULL;
 
     ASSERT(settings->item_bytes > 0);
@@ -111,16 +105,9 @@ enum status mailbox_create(const struct mailbox_settings *settings, struct mailb
         return STATUS_NO_MEMORY;
     }
     *mailbox = (struct mailbox){.settings = *settings};
-    if (pthread_condattr_init(&attributes) != 0) {
-        memory_free(mailbox);
-        return STATUS_NO_MEMORY;
-    }
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     int result = pthread_mutex_init(&mailbox->mutex, NULL);
     ASSERT(result == 0);
-    result = pthread_cond_init(&mailbox->arrived, &attributes);
-    ASSERT(result == 0);
-    (void)pthread_condattr_destroy(&attributes);
+    condition_init(&mailbox->arrived);
     *ret_mailbox = mailbox;
     return STATUS_OK;
 }

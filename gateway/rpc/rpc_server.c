@@ -8,6 +8,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/condition.h"
 #include "common/io/thread.h"
 #include "gateway/rpc/rpc_internal.h"
 
@@ -202,12 +203,8 @@ static enum status listen_at(struct rpc_server *server, struct error *ret_error)
 
 static void init_lock(struct rpc_server *server)
 {
-    pthread_condattr_t attributes;
     ASSERT(pthread_mutex_init(&server->lock, NULL) == 0);
-    ASSERT(pthread_condattr_init(&attributes) == 0);
-    ASSERT(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
-    ASSERT(pthread_cond_init(&server->changed, &attributes) == 0);
-    ASSERT(pthread_condattr_destroy(&attributes) == 0);
+    condition_init(&server->changed);
 }
 
 static enum status open_server(const struct rpc_settings *settings,

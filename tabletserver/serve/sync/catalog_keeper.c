@@ -7,9 +7,8 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/condition.h"
 #include "common/io/thread.h"
-
-#define NS_PER_SECOND INT64_C(1000000000)
 
 /* IDLE -> ASKED, by the sync thread -> DONE, by the keeper's -> IDLE, by the sync thread. */
 enum keeper_state {
@@ -22,7 +21,7 @@ struct catalog_keeper {
     struct store_catalog *catalog; /* the sync thread's */
     pthread_t thread;
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* by CLOCK_MONOTONIC */
+    pthread_cond_t changed;
     enum keeper_state state;
     bool closing;
     struct store_catalog copy; /* ASKED: the keeper's thread's */
@@ -54,15 +53,11 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* With glibc none of these can fail. */
+/* With glibc it cannot fail. */
 static void init_threading(struct catalog_keeper *keeper)
 {
-    pthread_condattr_t attributes;
     ASSERT(pthread_mutex_init(&keeper->mutex, NULL) == 0);
-    ASSERT(pthread_condattr_init(&attributes) == 0);
-    ASSERT(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
-    ASSERT(pthread_cond_init(&keeper->changed, &attributes) == 0);
-    (void)pthread_condattr_destroy(&attributes);
+    condition_init(&keeper->changed);
 }
 
 static void deinit_threading(struct catalog_keeper *keeper)
@@ -115,11 +110,7 @@ void catalog_keeper_destroy(struct catalog_keeper *keeper)
 /* With the mutex.  False: it is still under way. */
 static bool wait_until_done(struct catalog_keeper *keeper)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t until_ns = until.tv_sec * NS_PER_SECOND + until.tv_nsec + CATALOG_KEEPER_PATIENCE_NS;
-    until.tv_sec = (time_t)(until_ns / NS_PER_SECOND);
-    until.tv_nsec = (long)(until_ns % NS_PER_SECOND);
+    const struct timespec until = condition_time_in(CATALOG_KEEPER_PATIENCE_NS);
     int late = 0;
     while (keeper->state == KEEPER_ASKED && late == 0) {
         late = pthread_cond_timedwait(&keeper->changed, &keeper->mutex, &until);

@@ -6,11 +6,11 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/condition.h"
 #include "common/io/thread.h"
 #include "tabletserver/serve/peers.h"
 
-#define NS_PER_SECOND INT64_C(1000000000)
-#define LOOK_NS       NS_PER_SECOND /* at the grace, and at what is to be tried again */
+#define LOOK_NS INT64_C(1000000000) /* at the grace, and at what is to be tried again */
 
 struct folder_keeper {
     const char *folder;
@@ -18,7 +18,7 @@ struct folder_keeper {
     struct peers *peers;
     pthread_t thread;
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* by CLOCK_MONOTONIC */
+    pthread_cond_t changed;
     bool closing;
     uint64_t wanted;    /* how often the tables were to be written */
     uint64_t tried;     /* so many of these were taken along by what was written last, */
@@ -29,16 +29,6 @@ struct folder_keeper {
 };
 
 /* --- waiting, with the mutex ---------------------------------------------------------------------- */
-
-static struct timespec after(int64_t ns)
-{
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t until_ns = until.tv_sec * NS_PER_SECOND + until.tv_nsec + ns;
-    until.tv_sec = (time_t)(until_ns / NS_PER_SECOND);
-    until.tv_nsec = (long)(until_ns % NS_PER_SECOND);
-    return until;
-}
 
 /* False: it is too late. */
 static bool wait_until(struct folder_keeper *keeper, const struct timespec *until)
@@ -89,7 +79,7 @@ static void *run(void *argument)
     thread_name_set("folder");
     (void)pthread_mutex_lock(&keeper->mutex);
     while (!keeper->closing || keeper->tried < keeper->wanted) {
-        const struct timespec until = after(LOOK_NS);
+        const struct timespec until = condition_time_in(LOOK_NS);
         keeper->begun_ns = clock_monotonic_ns();
         if (is_due(keeper)) {
             write_tables(keeper);
@@ -108,7 +98,7 @@ static void *run(void *argument)
 
 enum status folder_keeper_save(struct folder_keeper *keeper, struct error *ret_error)
 {
-    const struct timespec until = after(FOLDER_KEEPER_PATIENCE_NS);
+    const struct timespec until = condition_time_in(FOLDER_KEEPER_PATIENCE_NS);
     enum status status = STATUS_UNAVAILABLE;
     (void)pthread_mutex_lock(&keeper->mutex);
     uint64_t wanted = ++keeper->wanted;
@@ -137,15 +127,11 @@ bool folder_keeper_is_stuck(struct folder_keeper *keeper)
 
 /* --- life ------------------------------------------------------------------------------------------- */
 
-/* With glibc none of these can fail. */
+/* With glibc it cannot fail. */
 static void init_threading(struct folder_keeper *keeper)
 {
-    pthread_condattr_t attributes;
     ASSERT(pthread_mutex_init(&keeper->mutex, NULL) == 0);
-    ASSERT(pthread_condattr_init(&attributes) == 0);
-    ASSERT(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
-    ASSERT(pthread_cond_init(&keeper->changed, &attributes) == 0);
-    (void)pthread_condattr_destroy(&attributes);
+    condition_init(&keeper->changed);
 }
 
 static void deinit_threading(struct folder_keeper *keeper)

@@ -5,6 +5,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/condition.h"
 #include "tabletserver/storage/log/log_state.h"
 
 uint64_t log_room_end(const struct log *log)
@@ -73,14 +74,10 @@ void log_fail(struct log *log, const struct error *error)
 /* With glibc none of these can fail; the keeper's waits go by the monotonic clock. */
 static void init_threading(struct log *log)
 {
-    pthread_condattr_t attributes;
     ASSERT(pthread_mutex_init(&log->mutex, NULL) == 0);
     ASSERT(pthread_mutex_init(&log->report_mutex, NULL) == 0);
     ASSERT(pthread_cond_init(&log->writer_wake, NULL) == 0);
-    ASSERT(pthread_condattr_init(&attributes) == 0);
-    ASSERT(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
-    ASSERT(pthread_cond_init(&log->keeper_wake, &attributes) == 0);
-    (void)pthread_condattr_destroy(&attributes);
+    condition_init(&log->keeper_wake);
 }
 
 void log_destroy(struct log *log)

@@ -13,12 +13,13 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/condition.h"
 #include "common/io/entropy.h"
 #include "common/io/thread.h"
 #include "tabletserver/storage/log/log_recycle.h"
 #include "tabletserver/storage/log/log_state.h"
 
-#define RETRY_SECONDS 1
+#define RETRY_NS INT64_C(1000000000)
 
 /* No memory, no descriptors: nothing that is said about the disk. */
 static bool passes(enum status status)
@@ -264,22 +265,18 @@ static enum status shed_spare(struct log *log, struct error *ret_error)
 /* Until there may be something to do: while anything is kept, it ages.  With the mutex. */
 static void wait_for_wake(struct log *log)
 {
-    struct timespec until;
     if (log->kept.count == 0) {
         (void)pthread_cond_wait(&log->keeper_wake, &log->mutex);
         return;
     }
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += RETRY_SECONDS;
+    const struct timespec until = condition_time_in(RETRY_NS);
     (void)pthread_cond_timedwait(&log->keeper_wake, &log->mutex, &until);
 }
 
 /* Wait for the next second, or for a wake-up.  With the mutex. */
 static void wait_to_retry(struct log *log)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += RETRY_SECONDS;
+    const struct timespec until = condition_time_in(RETRY_NS);
     while (!log->stopping && !log->failed && !log->release_wanted &&
            pthread_cond_timedwait(&log->keeper_wake, &log->mutex, &until) == 0) {
     }

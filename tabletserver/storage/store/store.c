@@ -7,6 +7,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/condition.h"
 #include "tabletserver/storage/copies/store_grave.h"
 #include "tabletserver/storage/copies/store_relearn.h"
 #include "tabletserver/storage/flush/store_flush.h"
@@ -124,11 +125,7 @@ static enum status allocate(const char *folder,
     store->lock.file = FILE_CLOSED;
     store->erasure_next = 1;
     store->log_keep_from = UINT64_MAX;
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&store->condition_changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    condition_init(&store->condition_changed);
     (void)pthread_mutex_init(&store->mutex, NULL);
     store_spare_reads_init(&store->spare_reads);
     *ret_store = store;

@@ -14,6 +14,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/condition.h"
 #include "common/io/thread.h"
 #include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/store/store_append.h"
@@ -24,7 +25,6 @@
 #define RETRY_SOON_NS (5 * INT64_C(1000000))   /* short of memory */
 #define IDLE_NS       (100 * INT64_C(1000000))
 #define HEAL_NS       (200 * INT64_C(1000000))
-#define NS_A_SECOND   INT64_C(1000000000)
 
 #define HOUSEKEEPING_PRICE      8  /* steps of the flush that one step costs */
 #define HOUSEKEEPING_PRICE_MOST 64 /* while flushing lags */
@@ -79,11 +79,7 @@ static bool is_needed(const struct store *store)
  * still while the machine is suspended. */
 static void rest(struct store *store, int64_t duration_ns, bool wakeable)
 {
-    struct timespec until = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t until_ns = until.tv_nsec + duration_ns;
-    until.tv_sec += until_ns / NS_A_SECOND;
-    until.tv_nsec = until_ns % NS_A_SECOND;
+    const struct timespec until = condition_time_in(duration_ns);
     (void)pthread_mutex_lock(&store->mutex);
     while (!atomic_load(&store->stop) && !(wakeable ? store->work_woken : is_needed(store))) {
         if (pthread_cond_timedwait(&store->condition_changed, &store->mutex, &until) != 0) {
