@@ -123,9 +123,11 @@ struct arena *rpc_call_arena(struct rpc_call *call);
  * eighth of the memory to requests, where other calls are there. */
 bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes);
 
-/* Count what goes out as its answer, until its reader has taken it; small ones count with each call, and one alone
- * goes through however large it is.  False = what waits for readers takes too much. */
-bool rpc_call_reserve_answer(struct rpc_call *call, const ProtobufCMessage *message);
+/* Count what goes out as its answer, until its reader has taken it; small ones count with each call.  False = what is
+ * counted is too much already: of a change, which is done, only above all that there is. */
+bool rpc_call_reserve_answer(struct rpc_call *call,
+                             const ProtobufCMessage *message,
+                             bool is_change);
 
 /* So many of those that it has reserved do not count any more. */
 void rpc_call_give_back(struct rpc_call *call, uint64_t size_bytes);

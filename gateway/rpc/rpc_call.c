@@ -143,11 +143,12 @@ bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes)
                   size_bytes <= rpc_call_reserve_max(call));
 }
 
-bool rpc_call_reserve_answer(struct rpc_call *call, const ProtobufCMessage *message)
+bool rpc_call_reserve_answer(struct rpc_call *call, const ProtobufCMessage *message, bool is_change)
 {
+    uint64_t most = call->server->settings.request_memory_max;
+    uint64_t limit = is_change ? most : most - most / KEPT_PART;
     uint64_t size = protobuf_c_message_get_packed_size(message);
-    uint64_t most = rpc_call_reserve_max(call);
-    return size <= CALL_BYTES || rpc_call_reserve(call, size < most ? size : most);
+    return size <= CALL_BYTES || charge(call, size, limit + size, true);
 }
 
 void rpc_call_give_back(struct rpc_call *call, uint64_t size_bytes)

@@ -14,7 +14,7 @@
 static void answer(const struct admin_call *admin, const ProtobufCMessage *message)
 {
     struct rpc_call *call = admin->call;
-    bool has_room = rpc_call_reserve_answer(call, message);
+    bool has_room = rpc_call_reserve_answer(call, message, !admin->only_reads);
     if (has_room && admin->only_reads) {
         rpc_answer(call, message);
     } else if (has_room) {

@@ -39,7 +39,7 @@ static void answer(struct rpc_call *call, const struct edubba_result *result)
         status = api_convert_row(result->row, &scratch, &row);
     }
     response.row = &row;
-    if (status == STATUS_OK && rpc_call_reserve_answer(call, &response.base)) {
+    if (status == STATUS_OK && rpc_call_reserve_answer(call, &response.base, true)) {
         rpc_answer_change(call, &response.base);
     } else { /* it is applied: no code that is tried again */
         rpc_fail(call, EDUBBA_UNKNOWN, "The row was changed, but there is no memory to return it");

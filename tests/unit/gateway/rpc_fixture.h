@@ -10,7 +10,7 @@
  *     Fail      NOT_FOUND, with as many bytes of details as the request says
  *     Reserve   "BYTES": reserves them, and answers yes or no
  *     Borrow    "BYTES": reserves them, gives them back, and does so again
- *     Answer    "BYTES": answers with so many, if they can be reserved
+ *     Answer    "BYTES CHANGE": answers with so many, if they can be reserved; CHANGE 1: as to a change
  */
 #ifndef TESTS_UNIT_GATEWAY_RPC_FIXTURE_H
 #define TESTS_UNIT_GATEWAY_RPC_FIXTURE_H
@@ -210,11 +210,12 @@ static inline void run_borrow(void *context, struct rpc_call *call, const Protob
 
 static inline void run_answer(void *context, struct rpc_call *call, const ProtobufCMessage *request)
 {
-    unsigned long size = number_of(request, NULL);
+    unsigned long is_change = 0;
+    unsigned long size = number_of(request, &is_change);
     uint8_t *bytes = calloc(size, 1);
     Value value = value_of(bytes_of(bytes, size));
     atomic_fetch_add(&((struct service *)context)->begun, 1);
-    if (rpc_call_reserve_answer(call, &value.base)) {
+    if (rpc_call_reserve_answer(call, &value.base, is_change != 0)) {
         rpc_answer(call, &value.base);
     } else {
         rpc_fail(call, EDUBBA_UNAVAILABLE, "No room");

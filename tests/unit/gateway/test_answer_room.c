@@ -85,7 +85,8 @@ struct rpc_call {
     bool has_room;       /* for an answer */
     unsigned sent;
     bool has_ended;
-    bool is_change; /* it was answered as one */
+    bool is_asked_as_change; /* whether there is room */
+    bool is_change;          /* it was answered as one */
     enum edubba_code code;
 };
 
@@ -100,8 +101,9 @@ bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes)
     return call->reserved_bytes <= call->room_bytes;
 }
 
-bool rpc_call_reserve_answer(struct rpc_call *call, const ProtobufCMessage *message)
+bool rpc_call_reserve_answer(struct rpc_call *call, const ProtobufCMessage *message, bool is_change)
 {
+    call->is_asked_as_change = is_change;
     cr_assert_not_null(message);
     return call->has_room;
 }
@@ -219,6 +221,7 @@ Test(answer_room, a_row_that_was_changed_is_not_changed_again_for_want_of_room)
     cr_assert(roomy.is_change);
     modify(&full);
     cr_assert_eq(full.code, EDUBBA_UNKNOWN);
+    cr_assert(full.is_asked_as_change);
 }
 
 static enum edubba_code work(struct admin_call *call, const ProtobufCMessage **ret_answer)
@@ -244,7 +247,9 @@ Test(answer_room, an_admin_call_may_be_made_again_if_it_changes_nothing)
     cr_assert_eq(calls[1].code, EDUBBA_OK);
     cr_assert(calls[1].is_change);
     cr_assert_eq(calls[2].code, EDUBBA_UNAVAILABLE);
+    cr_assert_not(calls[2].is_asked_as_change);
     cr_assert_eq(calls[3].code, EDUBBA_UNKNOWN);
+    cr_assert(calls[3].is_asked_as_change);
 }
 
 static void sample(struct rpc_call *call)

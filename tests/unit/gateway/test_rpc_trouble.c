@@ -139,13 +139,13 @@ Test(rpc_trouble, an_answer_counts_until_its_reader_has_taken_it)
     char text[256];
     struct rpc_client_call stopped;
     open_with_memory(1024 * KIB);
-    begin_call(&client, "/test.Test/Answer", bytes_of_text("700000"), &stopped);
+    begin_call(&client, "/test.Test/Answer", bytes_of_text("950000"), &stopped);
     while (atomic_load(&service.begun) == 0) {
         (void)rpc_client_step(&client, 10);
     }
-    WAIT_FOR(rpc_server_request_bytes(service.server) > 700000);
+    WAIT_FOR(rpc_server_request_bytes(service.server) > 950000);
     cr_assert_eq(
-        ask_value(&client, "/test.Test/Answer", bytes_of_text("700000"), text, sizeof text),
+        ask_value(&client, "/test.Test/Answer", bytes_of_text("950000"), text, sizeof text),
         GRPC_STATUS_UNAVAILABLE, "%s", text);
     cr_assert_eq(ask_value(&client, "/test.Test/Answer", bytes_of_text("8000"), text, sizeof text),
                  GRPC_STATUS_OK, "a small one counts with its call");
@@ -162,18 +162,43 @@ Test(rpc_trouble, an_answer_counts_until_its_reader_has_taken_it)
     service_end(&service, &client);
 }
 
+/* It is done: that there is no room for it nobody can make up for. */
+Test(rpc_trouble, the_answer_to_a_change_has_room_beside_requests)
+{
+    char text[256];
+    struct rpc_client_call holding;
+    open_with_memory(1024 * KIB);
+    begin_call(&client, "/test.Test/Hold", bytes_of(bulk, sizeof bulk), &holding);
+    while (atomic_load(&service.begun) == 0) {
+        (void)rpc_client_step(&client, 10);
+    }
+    WAIT_FOR(rpc_server_request_bytes(service.server) <
+             1000 * KIB); /* the message itself is gone */
+    cr_assert_eq(
+        ask_value(&client, "/test.Test/Answer", bytes_of_text("900000 0"), text, sizeof text),
+        GRPC_STATUS_UNAVAILABLE);
+    cr_assert_eq(
+        ask_value(&client, "/test.Test/Answer", bytes_of_text("900000 1"), text, sizeof text),
+        GRPC_STATUS_OK, "%s", text);
+    rpc_client_cancel(&holding);
+    (void)rpc_client_end(&holding);
+    rpc_client_free(&holding);
+    service_end(&service, &client);
+}
+
 /* Nobody knows how long. */
 Test(rpc_trouble, readers_that_stop_keep_no_call_from_being_taken)
 {
     enum {
-        STOPPED = 10 /* of 100 000 bytes each: one more than there is room for */
+        STOPPED = 42 /* of 100 000 bytes each: more than there is room for */
     };
     char text[256];
     struct rpc_client_call stopped[STOPPED];
-    open_with_memory(1024 * KIB);
+    open_with_memory(4096 * KIB);
     for (unsigned i = 0; i < STOPPED; i++) {
         begin_call(&client, "/test.Test/Answer", bytes_of_text("100000"), &stopped[i]);
-        while (atomic_load(&service.begun) == i) {
+        while (atomic_load(&service.begun) == i &&
+               atomic_load(&service.codes[EDUBBA_UNAVAILABLE]) == 0) {
             (void)rpc_client_step(&client, 10);
         }
     }
