@@ -208,4 +208,14 @@ __attribute__((unused)) static struct session open_filled(int rows)
     return session;
 }
 
+/* Something that only a master answers. */
+static inline enum edubba_code list_servers(struct session *session, struct edubba_error *error)
+{
+    struct edubba_server *servers = NULL;
+    size_t count = 0;
+    enum edubba_code code = edubba_list_servers(session->client, &servers, &count, error);
+    edubba_free(servers);
+    return code;
+}
+
 #endif /* TESTS_SUPPORT_CLIENT_SESSION_H */

@@ -18,15 +18,6 @@ static struct session open_by_relay(void)
     return open_with(fake, &options);
 }
 
-static enum edubba_code list_servers(struct session *session, struct edubba_error *error)
-{
-    struct edubba_server *servers = NULL;
-    size_t count = 0;
-    enum edubba_code code = edubba_list_servers(session->client, &servers, &count, error);
-    edubba_free(servers);
-    return code;
-}
-
 Test(client_forgotten, what_may_be_asked_twice_is_asked_over_a_new_connection)
 {
     struct session session = open_by_relay();

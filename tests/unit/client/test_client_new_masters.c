@@ -7,15 +7,6 @@ enum {
     SHORT_MS = 100
 };
 
-static enum edubba_code list_servers(struct session *session, struct edubba_error *error)
-{
-    struct edubba_server *servers = NULL;
-    size_t count = 0;
-    enum edubba_code code = edubba_list_servers(session->client, &servers, &count, error);
-    edubba_free(servers);
-    return code;
-}
-
 Test(client, however_many_masters_there_were_the_active_one_is_found)
 {
     struct session session = open_session();

@@ -1,20 +1,9 @@
 /* Where a link to long keys is damaged: it bars the way to what is behind it, and to nothing else. */
 #include "tests/support/base_fixture.h"
+#include "tests/support/long_rows.h"
 
-#define SLICE_BYTES 400 /* of the top layer: base_walk.h */
-#define LONG_BYTES  500
+#define SLICE_BYTES 400    /* of the top layer: base_walk.h */
 #define LARGE_BYTES 200000 /* so large that its chunk is marked for estimates */
-
-/* Rows that all begin alike, in the top layer's slice. */
-static const char *long_row(char last)
-{
-    static char rows[3][LONG_BYTES + 1];
-    static int next = 0;
-    char *row = rows[next++ % 3];
-    memset(row, 'r', LONG_BYTES);
-    row[LONG_BYTES - 1] = last;
-    return row;
-}
 
 /* Change a bit in the first link of a space's top layer, or change it back. */
 static void flip_link(struct fixture *fixture, uint8_t space)

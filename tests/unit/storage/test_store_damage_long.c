@@ -1,20 +1,8 @@
 /* Damage in a link to long keys: what it holds up, and what ends that. */
 #include "tests/support/damage_fixture.h"
-
-#define LONG_BYTES 500 /* a key that is a link and the rest of it */
+#include "tests/support/long_rows.h"
 
 TestSuite(store_damage_long, .init = setup, .fini = teardown);
-
-/* Rows that begin alike, behind one link. */
-static const char *long_row(char last)
-{
-    static char rows[3][LONG_BYTES + 1];
-    static int next = 0;
-    char *row = rows[next++ % 3];
-    memset(row, 'r', LONG_BYTES);
-    row[LONG_BYTES - 1] = last;
-    return row;
-}
 
 /* Rows a, two long ones and z, of which the link to the long ones is damaged. */
 static struct store_tablet *create_barred(void)
