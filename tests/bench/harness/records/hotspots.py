@@ -17,6 +17,7 @@ from .record import record
 SERVERS = 4
 SHARE = 0.25
 IN_FLIGHT = 2048    # one server alone is as full with it as four are
+BATTERY_IN_FLIGHT = 8192  # where keys are spread, who waits for its quota has most of 2048, and the others too few
 BEFORE_SECONDS = 3  # so long one server has it alone: nothing is split sooner
 FILL_SECONDS = 15   # for so long the memory of one server takes more than can be flushed
 TIMES = 3
@@ -69,7 +70,7 @@ def battery(bench, cluster, seconds):
     """What came of the writes of each variant of the lab's experiment, by its name."""
     output = bench.workshop.run([
         bench.workshop.program("client/load/edubba-load"), "lab", "battery", "--masters", cluster.masters,
-        "--presplit", "1", "--in-flight", str(IN_FLIGHT), "--records", "2000", "--duration", f"{seconds:g}",
+        "--presplit", "1", "--in-flight", str(BATTERY_IN_FLIGHT), "--records", "2000", "--duration", f"{seconds:g}",
         "--format", "json", "--quiet"])
     variants = json.loads(output.splitlines()[-1])["variants"]
     failed = sum(variant["write"]["errors"] for variant in variants)
