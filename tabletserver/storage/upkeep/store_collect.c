@@ -82,6 +82,7 @@ struct finder {
     struct buffer qualifier;
     uint64_t index;
     bool dropping; /* the last change of the collection is this column's, and grows */
+    uint32_t damaged_rows;
 };
 
 static bool is_same_column(const struct finder *finder, const struct cell *cell)
@@ -189,6 +190,12 @@ static enum status find_in_row(struct finder *finder,
         if (status == STATUS_OK && found) {
             status = judge(finder, &cell, first_change, ret_over);
         }
+    }
+    if (status == STATUS_CORRUPT && ++finder->damaged_rows <= STORE_DAMAGED_ROWS_MAX) {
+        /* It is noted when the read ends.  Those behind the row have their turn. */
+        collection->change_count = first_change;
+        collection->doomed_bytes = doomed_before;
+        return STATUS_OK;
     }
     if (status == STATUS_OK && *ret_over) {
         status = keep_place(state, row, &cell);

@@ -107,6 +107,8 @@ struct eraser {
     uint32_t family;      /* of it; 0 = none yet */
     uint32_t looked_at;
     uint64_t erased;
+    uint32_t damaged_rows;
+    bool write_failed; /* what was written in the transaction is no good */
 };
 
 static bool is_expired(const struct eraser *eraser, const struct entry *entry)
@@ -133,7 +135,9 @@ static enum status erase_cell(struct eraser *eraser, struct bytes row, const str
         const struct base_piece *piece = &eraser->pieces->pieces[i];
         if (row_range_contains(&piece->range, row)) {
             eraser->erased++;
-            return base_writer_put(eraser->writer, piece->extent, row, &erase);
+            enum status status = base_writer_put(eraser->writer, piece->extent, row, &erase);
+            eraser->write_failed = status != STATUS_OK;
+            return status;
         }
     }
     UNREACHABLE(); /* the cursor reads these pieces */
@@ -194,6 +198,17 @@ static enum status erase_in_row(struct eraser *eraser, struct bytes row, bool *r
     return status;
 }
 
+/* A row that cannot be read keeps what it has; those behind it have their turn. */
+static enum status pass_by_damage(struct eraser *eraser, enum status status)
+{
+    if (status != STATUS_CORRUPT || eraser->write_failed ||
+        ++eraser->damaged_rows > STORE_DAMAGED_ROWS_MAX) {
+        return status;
+    }
+    store_note_damage(eraser->tablet);
+    return STATUS_OK;
+}
+
 static enum status erase_rows(struct eraser *eraser, bool *ret_over)
 {
     struct layer_cursor *cursor = eraser->cursor;
@@ -203,7 +218,7 @@ static enum status erase_rows(struct eraser *eraser, bool *ret_over)
         cursor, ROW_AT_OR_AFTER, buffer_bytes(&eraser->tablet->collect.row), &row, &found);
     while (status == STATUS_OK && found && !*ret_over) {
         eraser->family = 0;
-        status = erase_in_row(eraser, row, ret_over);
+        status = pass_by_damage(eraser, erase_in_row(eraser, row, ret_over));
         if (status == STATUS_OK && !*ret_over) {
             status = cursor->operations->seek_row(cursor, ROW_AFTER, row, &row, &found);
         }

@@ -23,14 +23,19 @@ bool store_rests_damaged(const struct store_tablet *tablet, enum store_chore cho
     return from_ns > 0 && clock_monotonic_ns() < from_ns;
 }
 
+void store_note_damage(struct store_tablet *tablet)
+{
+    (void)store_trouble_note(tablet->store, STATUS_CORRUPT, "base");
+    store_trouble_mark_damaged(tablet);
+}
+
 enum status store_note_step(struct store_tablet *tablet, enum store_chore chore, enum status status)
 {
     if (status != STATUS_CORRUPT) {
         return status;
     }
     tablet->chore_from_ns[chore] = clock_monotonic_ns() + STORE_DAMAGE_REST_NS;
-    (void)store_trouble_note(tablet->store, status, "base");
-    store_trouble_mark_damaged(tablet);
+    store_note_damage(tablet);
     return STATUS_OK;
 }
 

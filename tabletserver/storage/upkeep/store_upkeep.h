@@ -50,6 +50,9 @@ bool store_may_keep_house(struct store_tablet *tablet);
 /* Does the chore leave the tablet alone for now, for damage that it has met there?  One that has met none goes on:
  * what need not read a chunk takes it away, though others could not read it. */
 bool store_rests_damaged(const struct store_tablet *tablet, enum store_chore chore);
+#define STORE_DAMAGED_ROWS_MAX 1024 /* that a step of collection passes by: of more it rests */
+/* Damage is noted, and told (on_damaged). */
+void store_note_damage(struct store_tablet *tablet);
 /* How a step in the tablet ended.  Damage is noted, and told (on_damaged); it is no error of the store's, or
  * every other tablet's turn would wait for ever behind what does not heal.  Returns what is one. */
 enum status store_note_step(struct store_tablet *tablet,

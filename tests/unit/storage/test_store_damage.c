@@ -57,6 +57,61 @@ Test(store_damage, other_tablets_that_are_dropped_are_erased)
     cr_assert_eq(fixture.dropped_count, 2);
 }
 
+/* --- nor is one row's --------------------------------------------------------------------------------- */
+
+Test(store_damage, rows_behind_it_are_erased_when_they_expire)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    put(tablet, "a");
+    put(tablet, "b");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    cr_assert_eq(records_of(tablet, BASE_SPACE_DATA), 2);
+    cr_assert_eq(store_set_table(fixture.store, &table), STATUS_OK);
+    FIXTURE_PUMP_UNTIL(&fixture, records_of(tablet, BASE_SPACE_DATA) == 1);
+    cr_assert(damage_is_said());
+}
+
+static int cells_of(struct store_tablet *tablet, const char *row)
+{
+    struct store_read *read = NULL;
+    struct bytes found_row;
+    struct cell cell;
+    bool found = false;
+    int count = 0;
+    cr_assert_eq(store_read_begin(tablet, &fixture_table, STORE_READ_COMMITTED, 0, &read),
+                 STATUS_OK);
+    struct row_reader *reader = store_read_reader(read);
+    cr_assert_eq(row_reader_seek(reader, ROW_AT_OR_AFTER, bytes_of_text(row), &found_row, &found),
+                 STATUS_OK);
+    struct cell_source source = row_reader_source(reader);
+    cr_assert_eq(source.rewind(source.context, 0, BYTES_EMPTY), STATUS_OK);
+    while (found) {
+        cr_assert_eq(source.next(source.context, CELL_NEXT, &cell, &found), STATUS_OK);
+        count += found;
+    }
+    store_read_end(read);
+    return count;
+}
+
+Test(store_damage, versions_behind_it_are_deleted)
+{
+    static struct family family = {.number = 1,
+                                   .name = {(const uint8_t *)"aged", 4},
+                                   .gc = {.kind = GC_VERSIONS, .versions = 1}};
+    struct table newest = table;
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct change versions[] = {fixture_put(1, "c", 5, "v"), fixture_put(1, "c", 6, "v")};
+    newest.families = &family;
+    put(tablet, "a");
+    fixture_write(&fixture, tablet, "b", versions, 2);
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    cr_assert_eq(cells_of(tablet, "b"), 2);
+    cr_assert_eq(store_set_table(fixture.store, &newest), STATUS_OK);
+    FIXTURE_PUMP_UNTIL(&fixture, cells_of(tablet, "b") == 1);
+}
+
 /* --- what goes with its row ------------------------------------------------------------------------- */
 
 static void expect_row_goes(struct store_tablet *tablet, const char *row)
