@@ -5,6 +5,7 @@
 import { mkdirSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { lookAtLab } from './lab.mjs';
+import { lookAtTrouble } from './trouble.mjs';
 
 const [, , base, knownText, lab] = process.argv;
 const known = JSON.parse(knownText);
@@ -326,6 +327,8 @@ for (const [name, hash] of [['phone-overview', '#/'], ['phone-heat', `#/table/US
   check('and it stays so', (await dark()) !== before);
   await page.close();
 }
+
+await lookAtTrouble({ browser, base, check, open, heatOf, window_ });
 
 // --- said in the browser's log: a table without load is not found, which is how it is told --------------------------------
 

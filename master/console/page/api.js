@@ -4,6 +4,11 @@ export class ApiError extends Error {
   constructor(status, text) { super(text); this.status = status; }
 }
 
+/** The master did not answer, or not in time. */
+export class NoAnswer extends Error {}
+
+const PATIENCE_MS = 15000;
+
 const pulse = () => document.getElementById('pulse');
 
 function beat(state, text) {
@@ -14,21 +19,28 @@ function beat(state, text) {
   }
 }
 
+function parse(text) {
+  try { return JSON.parse(text); } catch { return {}; }
+}
+
 /** GET /api/v1/PATH with parameters; those that are null or '' are left away. */
 export async function ask(path, parameters = {}, signal = undefined) {
   const url = new URL(`/api/v1/${path}`, location.origin);
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== null && value !== undefined && value !== '') url.searchParams.set(name, value);
   }
-  let answer;
+  const enough = AbortSignal.timeout(PATIENCE_MS);
+  let answer, text;
   try {
-    answer = await fetch(url, { signal, cache: 'no-store' });
+    answer = await fetch(url, { signal: signal ? AbortSignal.any([signal, enough]) : enough, cache: 'no-store' });
+    text = await answer.text();
   } catch (error) {
-    if (error.name !== 'AbortError') beat('lost', 'no answer');
-    throw error;
+    if (error.name === 'AbortError') throw error;
+    beat('lost', 'no answer');
+    throw new NoAnswer('The master does not answer.');
   }
-  const body = await answer.json().catch(() => ({}));
   beat('live', 'live');
+  const body = parse(text);
   if (!answer.ok) throw new ApiError(body.error?.status ?? answer.status, body.error?.text ?? answer.statusText);
   return body;
 }
@@ -47,7 +59,7 @@ export async function look(signal) {
   const none = { reads: 0, writes: 0, cpu: 0, busy: 0 };
   return {
     ...cluster,
-    standby: cluster.role !== 'active',
+    now_us: load.now_us, // the master's clock
     servers: (cluster.servers ?? []).map((server) => ({ ...server, load: live.get(server.number) ?? null })),
     tables: (cluster.tables ?? []).map((table) => ({ ...table, load: sums.get(table.number) ?? none })),
     hot: load.tablets,

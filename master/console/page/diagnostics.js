@@ -1,9 +1,10 @@
 // What is wrong with row keys, in words; what takes most right now, and what took most of late.
 
 import { ask, look } from './api.js';
-import { bar, empty, grid, h, keyOf, rangeOf } from './dom.js';
+import { bar, empty, grid, h, keyOf, rangeOf, renew } from './dom.js';
 import { count, moment, percent } from './format.js';
 import { repeat } from './repeat.js';
+import { showStandby } from './standby.js';
 import { link } from './table.js';
 
 const TABLES_MOST = 64; // are asked, those with load now first
@@ -91,19 +92,21 @@ async function askHot(signal) {
 }
 
 export function diagnosticsPage(main, signal) {
-  const words = h('div', { class: 'two' }), now = h('div', {}), before = h('div', {});
-  main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Diagnostics'), h('span', { class: 'soft' }, 'what sampled operations say of row keys, and what would cure it')), words,
+  const words = h('div', { class: 'two' }), now = h('div', {}), before = h('div', {}), stand = h('div', {});
+  const parts = [words,
     h('section', { class: 'card', 'aria-label': 'Busy tablets' }, h('header', {}, h('h2', {}, 'Busy tablets'), h('span', { class: 'soft' }, 'right now')), now),
-    h('section', { class: 'card', 'aria-label': 'Hot tablets' }, h('header', {}, h('h2', {}, 'Hot tablets'), h('span', { class: 'soft' }, 'minutes of the last hour in which one took 1 % of its server or more')), before));
+    h('section', { class: 'card', 'aria-label': 'Hot tablets' }, h('header', {}, h('h2', {}, 'Hot tablets'), h('span', { class: 'soft' }, 'minutes of the last hour in which one took 1 % of its server or more')), before)];
+  main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Diagnostics'), h('span', { class: 'soft' }, 'what sampled operations say of row keys, and what would cure it')), stand, ...parts);
   let hot = null, asked_ms = 0;
   repeat(signal, async () => {
     const seen = await look(signal);
-    now.replaceChildren(busyNow(seen));
+    if (showStandby(seen, stand, parts)) return;
+    renew(now, busyNow(seen));
     if (!(hot?.pages > 1) || Date.now() - asked_ms >= PAGES_EVERY_MS) {
       hot = await askHot(signal);
       asked_ms = Date.now();
-      before.replaceChildren(hotBefore(hot));
+      renew(before, hotBefore(hot));
     }
-    words.replaceChildren(...await advise(seen, signal));
+    renew(words, await advise(seen, signal));
   });
 }

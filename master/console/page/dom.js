@@ -31,6 +31,23 @@ export function bar(parts, words, thin = false) {
 
 export const announce = (text) => { document.getElementById('live').textContent = text; };
 
+/** What tells an element from those like it after a place was made anew: a link's address, another's words. */
+const nameOf = (element) => element.getAttribute('href') ?? element.getAttribute('aria-label') ?? element.textContent;
+
+/** Make a place anew: what had the focus has it again, and what was scrolled stays so. */
+export function renew(place, ...made) {
+  const focusable = () => [...place.querySelectorAll('a, button, .scroll')];
+  const regions = () => [...place.querySelectorAll('.scroll')];
+  const had = place.contains(document.activeElement) ? document.activeElement : null;
+  const alike = had ? focusable().filter((element) => nameOf(element) === nameOf(had)).indexOf(had) : -1;
+  const places = regions().map((region) => region.scrollLeft);
+  place.replaceChildren(...made.flat(3));
+  regions().forEach((region, i) => { region.scrollLeft = places[i] ?? 0; });
+  if (alike < 0) return;
+  const now = focusable().filter((element) => nameOf(element) === nameOf(had));
+  (now[alike] ?? now.at(-1))?.focus({ preventScroll: true });
+}
+
 export const empty = (...text) => h('p', { class: 'empty' }, ...text);
 
 /** A key; of a long one its title has all of it. */

@@ -1,11 +1,12 @@
 // The cluster at a glance, and its servers.
 
 import { ask, look } from './api.js';
-import { bar, empty, grid, h, style } from './dom.js';
+import { bar, empty, grid, h, renew, style } from './dom.js';
 import { bytes, count, percent, processors, span } from './format.js';
 import { palette } from './palette.js';
 import { brighten, placeRows, rowAt, shade } from './scale.js';
 import { repeat } from './repeat.js';
+import { showStandby } from './standby.js';
 import { link } from './table.js';
 
 const THUMBS = 6;
@@ -132,62 +133,57 @@ export class Thumbs {
 
 // --- views ---------------------------------------------------------------------------------------------------------
 
-function standby(seen) {
-  if (seen.role === 'in_doubt') return h('p', { class: 'trouble' }, 'This master led, and cannot prove just now that it still does: it does nothing until etcd answers it.');
-  return h('p', { class: 'trouble' }, seen.active ? `This master stands by; the active one is ${seen.active}.` : 'This master stands by; the active one is not known yet.');
-}
-
 /** What the master says that a person has to do. */
 function alarms(seen) {
   return (seen.alarms ?? []).map((alarm) => h('p', { class: 'trouble' }, h('b', {}, `${alarm.message}.`), ' ', alarm.action));
 }
 
 export function overviewPage(main, signal) {
-  const top = h('div', {}), left = h('div', {}), below = h('div', {}), thumbs = new Thumbs();
-  main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Cluster'), h('span', { class: 'soft', id: 'which' })), top,
+  const alarm = h('div', {}), stand = h('div', {}), top = h('div', {}), left = h('div', {}), below = h('div', {}), thumbs = new Thumbs();
+  const parts = [top,
     h('section', { class: 'card', 'aria-label': 'Busiest tables' }, h('header', {}, h('h2', {}, 'Busiest tables'), h('span', { class: 'soft' }, 'of the last 15 minutes: time to the right, row keys down, one scale for all')), thumbs.root),
     h('section', { class: 'card', 'aria-label': 'Load of servers' }, h('header', {}, h('h2', {}, 'Load of servers'), legend()), left),
-    h('section', { class: 'card', 'aria-label': 'Tables' }, h('header', {}, h('h2', {}, 'Tables')), below));
+    h('section', { class: 'card', 'aria-label': 'Tables' }, h('header', {}, h('h2', {}, 'Tables')), below)];
+  main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Cluster'), h('span', { class: 'soft', id: 'which' })), alarm, stand, ...parts);
   repeat(signal, async () => {
     const seen = await look(signal);
-    document.getElementById('which').textContent = seen.standby ? '' : `number ${seen.cluster}`;
-    top.replaceChildren(...alarms(seen), seen.standby ? standby(seen) : figures(seen));
+    const stands = showStandby(seen, stand, parts);
+    document.getElementById('which').textContent = stands ? '' : `number ${seen.cluster}`;
+    alarm.replaceChildren(...alarms(seen));
+    if (stands) return;
+    top.replaceChildren(figures(seen));
     left.replaceChildren(loadBars(seen.servers));
-    keepFocus(below, () => below.replaceChildren(seen.tables.length ? tableRows(seen.tables) : empty('There are no tables yet: ', h('code', {}, 'ebt createtable USERS families=profile'))));
+    renew(below, seen.tables.length ? tableRows(seen.tables) : empty('There are no tables yet: ', h('code', {}, 'ebt createtable USERS families=profile')));
     await thumbs.show(seen.tables, signal, THUMBS);
   });
 }
 
 export function tablesPage(main, signal) {
-  const thumbs = new Thumbs(), below = h('div', {});
-  main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Heat maps'), h('span', { class: 'soft' }, 'where in each table the load is')), thumbs.root, h('section', { class: 'card', 'aria-label': 'Tables' }, below));
+  const thumbs = new Thumbs(), below = h('div', {}), stand = h('div', {});
+  const parts = [thumbs.root, h('section', { class: 'card', 'aria-label': 'Tables' }, below)];
+  main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Heat maps'), h('span', { class: 'soft' }, 'where in each table the load is')), stand, ...parts);
   repeat(signal, async () => {
     const seen = await look(signal);
-    keepFocus(below, () => below.replaceChildren(seen.tables.length ? tableRows(seen.tables) : empty('There are no tables yet.')));
+    if (showStandby(seen, stand, parts)) return;
+    renew(below, seen.tables.length ? tableRows(seen.tables) : empty('There are no tables yet.'));
     await thumbs.show(seen.tables, signal, THUMBS_MOST);
   });
 }
 
 export function serversPage(main, signal) {
-  const place = h('div', {});
-  main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Servers')), h('section', { class: 'card', 'aria-label': 'Servers' }, h('header', {}, legend()), place));
+  const place = h('div', {}), stand = h('div', {}), card = h('section', { class: 'card', 'aria-label': 'Servers' }, h('header', {}, legend()), place);
+  main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Servers')), stand, card);
   repeat(signal, async () => {
     const seen = await look(signal);
-    place.replaceChildren(seen.servers.length === 0 ? empty('No tablet server has come so far.') : grid('Servers', [['Address', ''], ['State', ''], ['Zone', ''], ['Leads', 'num'], ['Tablets', 'num'], ['Load', ''], ['Of its processors', 'num'], ['Reads/s', 'num'], ['Writes/s', 'num'], ['Stored', 'num'], ['Free', 'num'], ['Heard', 'num']],
+    if (showStandby(seen, stand, [card])) return;
+    renew(place, seen.servers.length === 0 ? empty('No tablet server has come so far.') : grid('Servers', [['Address', ''], ['State', ''], ['Zone', ''], ['Leads', 'num'], ['Tablets', 'num'], ['Load', ''], ['Of its processors', 'num'], ['Reads/s', 'num'], ['Writes/s', 'num'], ['Stored', 'num'], ['Free', 'num'], ['Heard', 'num']],
       seen.servers.map((server) => {
         const load = server.load;
         return [server.address.replace('tcp://', ''),
           h('span', { class: `chip ${!server.alive ? 'bad' : server.draining ? 'warn' : 'good'}` }, !server.alive ? 'gone' : server.draining ? 'draining' : 'alive'), server.zone,
           count(server.leading), count(server.tablets), style(bar(load && load.capacity > 0 ? [['r', load.read_cpu / load.capacity], ['w', load.write_cpu / load.capacity]] : [], percent(shareOf(server))), { 'min-width': '6rem' }),
           percent(shareOf(server)), load ? count(load.reads) : '—', load ? count(load.writes) : '—', bytes(sum(server.stores, (store) => store.used_bytes)), server.stores.length ? bytes(Math.min(...server.stores.map((store) => store.free_bytes))) : '—',
-          server.last_heard_us ? `${span(Math.max(0, Date.now() * 1000 - server.last_heard_us))} ago` : 'never'];
+          server.last_heard_us ? `${span(Math.max(0, seen.now_us - server.last_heard_us))} ago` : 'never'];
       })));
   });
-}
-
-/** What is made anew takes the focus away from the link that had it: give it back. */
-function keepFocus(place, change) {
-  const href = place.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
-  change();
-  if (href) [...place.querySelectorAll('a')].find((a) => a.getAttribute('href') === href)?.focus();
 }

@@ -2,7 +2,7 @@
 
 import { ApiError, ask, look } from './api.js';
 import { repeat } from './repeat.js';
-import { bar, empty, grid, h, keyOf } from './dom.js';
+import { bar, empty, grid, h, keyOf, renew } from './dom.js';
 import { METRICS, bytes, count, key, moment, percent, processors, rate, say, span } from './format.js';
 import { adviceOf } from './diagnostics.js';
 import { HeatMap } from './heatmap.js';
@@ -12,9 +12,30 @@ const SPANS = [[300, '5 min'], [900, '15 min'], [3600, '1 hour'], [21600, '6 hou
 const SPAN_LEAST_S = 120, SPAN_MOST_S = 900; // of what is known, where the address names no window
 const REFRESH_MS = 3000;
 const PAGE = 100;
+const PARTS_MOST = 50;
 
 /** What a person has set stays from one part of the picture to the next: pins by table, brightness, heights. */
-const kept = { pins: new Map(), gain: 0.65, by: 'size' };
+const kept = { pins: new Map(), parts: new Map(), gain: 0.65, by: 'size' };
+
+// --- parts that were zoomed out of ------------------------------------------------------------------------------
+
+const WHOLE = { from: null, to: null, start: null, end: null };
+const isSame = (a, b) => Object.keys(WHOLE).every((name) => String(a[name] ?? '') === String(b[name] ?? ''));
+const partOf = ({ from, to, start, end }) => ({ from, to, start, end });
+
+/** Into a part; what was shown before is what zooming out shows again. */
+function zoomIn(state, part, go) {
+  kept.parts.set(state.name, [...(kept.parts.get(state.name) ?? []), partOf(state)].slice(-PARTS_MOST));
+  go(part);
+}
+
+/** To what was shown before, or where nothing was, as in an address that somebody sent, to the whole table. */
+function zoomOut(state, go) {
+  const parts = kept.parts.get(state.name) ?? [];
+  let part = parts.pop();
+  while (part && isSame(part, state)) part = parts.pop();
+  go(part ? { ...WHOLE, ...part } : WHOLE);
+}
 
 const option = (value, text, chosen) => h('option', { value, selected: String(value) === String(chosen) }, text);
 
@@ -22,8 +43,8 @@ const option = (value, text, chosen) => h('option', { value, selected: String(va
 export function tablePage(main, state, go, signal) {
   // Whoever zooms with the keyboard goes on with it: what had the focus has it again.
   const had = document.activeElement;
-  const again = had?.classList.contains('picture') ? '.picture' : had?.id && main.contains(had) ? `#${had.id}` : null;
-  const tab = (id, text) => h('a', { href: link({ ...state, tab: id }), 'aria-current': state.tab === id ? 'page' : null }, text);
+  const again = had?.closest('.heat') ? '.picture' : had?.id && main.contains(had) ? `#${had.id}` : null;
+  const tab = (id, text) => h('a', { id: `tab-${id}`, href: link({ ...state, tab: id }), 'aria-current': state.tab === id ? 'page' : null }, text);
   main.replaceChildren(
     h('div', { class: 'head' }, h('h1', {}, state.name), h('nav', { 'aria-label': 'Of this table' }, tab('heat', 'Heat map'), tab('tablets', 'Tablets'))));
   if (state.tab === 'tablets') tabletsTab(main, state, signal); else heatTab(main, state, go, signal);
@@ -61,13 +82,13 @@ function spanSince(first_us, now_us) {
 
 function tools(state, go, map, refresh) {
   const zoomed = Boolean(state.from || state.start || state.end);
-  const live = h('button', { type: 'button', 'aria-pressed': String(!state.from), title: 'Follow what happens now', onclick: () => go(state.from ? { from: null, to: null } : { from: map.heat?.start_us, to: map.heat ? map.heat.start_us + map.heat.columns * map.heat.step_us : null }) }, 'Live');
+  const live = h('button', { type: 'button', id: 'follow', 'aria-pressed': String(!state.from), title: 'Follow what happens now', onclick: () => go(state.from ? { from: null, to: null } : { from: map.heat?.start_us, to: map.heat ? map.heat.start_us + map.heat.columns * map.heat.step_us : null }) }, 'Live');
   return h('div', { class: 'tools', role: 'group', 'aria-label': 'What the heat map shows' },
     h('label', {}, 'Show', h('select', { id: 'metric', onchange: (event) => go({ metric: event.target.value }) }, METRICS.map((metric) => option(metric.name, metric.title, state.metric ?? 'ops')))),
     h('label', {}, 'of the last', h('select', { id: 'last', onchange: (event) => go({ last: event.target.value, from: null, to: null }) }, spans(state).map(([seconds, text]) => option(seconds, text, state.last ?? '')))),
     live,
-    h('button', { type: 'button', id: 'back', disabled: !zoomed, onclick: () => history.back() }, 'Zoom out'),
-    h('button', { type: 'button', id: 'whole', disabled: !zoomed, onclick: () => go({ from: null, to: null, start: null, end: null }) }, 'Whole table'),
+    h('button', { type: 'button', id: 'back', disabled: !zoomed, onclick: () => zoomOut(state, go) }, 'Zoom out'),
+    h('button', { type: 'button', id: 'whole', disabled: !zoomed, onclick: () => go(WHOLE) }, 'Whole table'),
     h('span', { class: 'gap' }),
     h('label', {}, 'Heights', h('select', { id: 'heights', onchange: (event) => keep(map, { by: event.target.value }) }, option('size', 'by size', kept.by), option('rows', 'all alike', kept.by))),
     h('label', {}, 'Brightness', h('input', { type: 'range', id: 'gain', min: '0.15', max: '1', step: '0.05', value: String(kept.gain), oninput: (event) => keep(map, { gain: Number(event.target.value) }) })),
@@ -111,9 +132,9 @@ function heatTab(main, state, go, signal) {
   const scale = h('span', {});
   const trouble = h('div', { role: 'alert' });
   const map = new HeatMap({
-    wanted: (part) => go({ from: part.from_us ?? state.from, to: part.to_us ?? state.to, start: part.start, end: part.end }),
-    back: () => { if (state.from || state.start || state.end) history.back(); },
-    pinned: () => { kept.pins.set(state.name, map.pins); pins.replaceChildren(...pinList(map)); },
+    wanted: (part) => zoomIn(state, { from: part.from_us ?? state.from, to: part.to_us ?? state.to, start: part.start, end: part.end }, go),
+    back: () => { if (state.from || state.start || state.end) zoomOut(state, go); },
+    pinned: () => { kept.pins.set(state.name, map.pins); renew(pins, pinList(map)); },
   });
   map.set({ gain: kept.gain, by: kept.by, pins: kept.pins.get(state.name) ?? [] });
   pins.replaceChildren(...pinList(map));
@@ -147,7 +168,7 @@ function heatTab(main, state, go, signal) {
       map.show(heat);
       tellScale(heat);
       tellBegin(heat);
-      if (details.open) words.replaceChildren(asTable(map));
+      if (details.open) renew(words, asTable(map));
     } catch (error) {
       if (error.name === 'AbortError') return;
       showParts(Boolean(map.heat));
@@ -183,7 +204,7 @@ function advice(state, signal) {
   repeat(signal, async () => {
     const said = await adviceOf(state.name, signal).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
     place.hidden = said === null;
-    if (said) words.replaceChildren(said);
+    if (said) renew(words, said);
   });
   return place;
 }

@@ -8,7 +8,7 @@ const VARIANT_COLOURS = ["#c0392b", "#2a7f4f", "#3b6ea8", "#8a63b0", "#b07d2b"];
 const safe = text => String(text).replace(/[&<>"]/g, c => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})[c]);
 const percent = share => `${(100 * share).toFixed(share > 0.995 || share < 0.0005 ? 0 : 1)} %`;
 const round = number => number >= 100 ? Math.round(number).toLocaleString("en").replace(/,/g, "\u202f") : Number(number.toPrecision(3));
-const time = us => us <= 0 ? "–" : us < 1000 ? `${round(us)} µs` : us < 1e6 ? `${(us / 1000).toPrecision(3)} ms` : `${(us / 1e6).toFixed(2)} s`;
+const time = us => us <= 0 ? "–" : us < 1000 ? `${round(us)} µs` : us < 999500 ? `${(us / 1000).toPrecision(3)} ms` : `${(us / 1e6).toFixed(2)} s`;
 const bytes = n => n < 1e3 ? `${Math.round(n)} B` : n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`;
 const per_second = m => m.to_s > m.from_s ? m.operations / (m.to_s - m.from_s) : 0;
 const swatch = colour => `<i class="swatch" style="background:${colour}"></i>`;
