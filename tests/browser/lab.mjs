@@ -24,6 +24,18 @@ const heights = (page) => page.evaluate(() => {
   return [...drawn.matchAll(/<rect [^>]*height="([^"]*)"/g)].map(([, height]) => Number(height));
 });
 
+/** What a chart of servers says on the way through it by arrows; then it is left. */
+async function walk(page) {
+  const said = [];
+  await page.locator('.chart:has(svg[aria-label^="Share"])').first().focus();
+  for (const arrow of ['ArrowRight', 'ArrowRight', 'ArrowRight']) {
+    await page.keyboard.press(arrow);
+    said.push(await page.textContent('#tip'));
+  }
+  await page.keyboard.press('Tab');
+  return said;
+}
+
 export async function lookAtLab(browser, address, check, shot) {
   const said = [];
   const open = async (options) => {
@@ -45,6 +57,11 @@ export async function lookAtLab(browser, address, check, shot) {
   const drawn = await heights(wide);
   check('lab: tablets stand in the order of their rows, whatever bytes these have', drawn.length === 5 && drawn.every((height) => height > 0), drawn);
   check('lab: what is wrong with the schema is said', screen.text.includes('are about one user, u000042'), screen.text.slice(0, 600));
+  const figures = await walk(wide);
+  check('lab: arrows go from figure to figure', figures.every((text) => text) && new Set(figures).size === figures.length, figures);
+  check('lab: and what is left says nothing more', await wide.isHidden('#tip'));
+  const names = await wide.evaluate(() => [...document.querySelectorAll('.scroll, .chart, th')].filter((place) => !(place.getAttribute('aria-label') || place.textContent)).length);
+  check('lab: charts, tables and columns have names', names === 0, names);
   await shot(wide, 'lab');
   await wide.close();
 

@@ -25,7 +25,7 @@ function ceiling(number) {
 const charts = [];
 function chart(draw) {
   charts.push(draw);
-  return `<div class="chart" data-chart="${charts.length - 1}"></div>`;
+  return `<div class="chart" data-chart="${charts.length - 1}" tabindex="0" role="group" aria-label="Chart: arrows go from figure to figure"></div>`;
 }
 function draw_charts() {
   for (const place of document.querySelectorAll(".chart"))
@@ -145,7 +145,7 @@ function phase_table(result, phase_of, title, is_query) {
   const heads = is_query ? ["queries/s", "of the best", "p50", "p99", "errors", "rows/s", "bytes a query", "cells looked at a query", "rows looked at for one"]
     : ["events/s", "of the best", "p50", "p99", "errors", "busiest tablet", "busiest server", "tablets", "splits", "moves", "hand-overs", "bytes an event"];
   if (!there.length) return "";
-  return `<h3>${safe(title)}</h3><div class="scroll" tabindex="0"><table><thead><tr><th></th>${heads.map(h => `<th>${h}</th>`).join("")}</tr></thead><tbody>${
+  return `<h3>${safe(title)}</h3><div class="scroll" tabindex="0" role="group" aria-label="${safe(title)}"><table aria-label="${safe(title)}"><thead><tr><th scope="col" aria-label="schema"></th>${heads.map(h => `<th scope="col">${h}</th>`).join("")}</tr></thead><tbody>${
     there.map(v => phase_row(v, phase_of(v), VARIANT_COLOURS[result.variants.indexOf(v)], there.map(phase_of), is_query)).join("")}</tbody></table></div>`;
 }
 
@@ -218,13 +218,48 @@ document.addEventListener("toggle", draw_charts, true); /* of <details>: what is
 is_dark.addEventListener("change", draw_charts);
 document.title = `Edubba lab: ${results.map(r => r.experiment).join(", ")}`;
 
+/* --- a figure of a chart: by pointer, finger or arrows ------------------------------------------------- */
 const tip = document.getElementById("tip");
-document.addEventListener("pointermove", event => {
-  const text = event.target.getAttribute && event.target.getAttribute("data-tip");
+const text_of = place => place.getAttribute && place.getAttribute("data-tip");
+function show_tip(text, x, y) {
   tip.hidden = !text;
   if (!text) return;
   tip.textContent = text;
-  tip.style.left = `${Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)}px`;
-  tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
+  tip.style.left = `${Math.max(0, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
+  tip.style.top = `${Math.max(0, Math.min(y + 14, innerHeight - tip.offsetHeight - 8))}px`;
+}
+for (const kind of ["pointermove", "pointerdown"])
+  document.addEventListener(kind, event => show_tip(text_of(event.target), event.clientX, event.clientY));
+document.addEventListener("pointerleave", () => show_tip(null));
+
+const ARROWS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
+function middle(place) {
+  const box = place.getBoundingClientRect();
+  return [box.left + box.width / 2, box.top + box.height / 2];
+}
+/* The nearest that way; what lies aside counts as farther. */
+function nearest(places, from, [right, down]) {
+  const [x, y] = middle(from);
+  let best = from, least = Infinity;
+  for (const place of places) {
+    const [a, b] = middle(place);
+    const along = (a - x) * right + (b - y) * down, aside = Math.abs((a - x) * down) + Math.abs((b - y) * right);
+    if (along > 0.5 && along + 4 * aside < least) { best = place; least = along + 4 * aside; }
+  }
+  return best;
+}
+document.addEventListener("keydown", event => {
+  const chart = event.target.closest && event.target.closest(".chart"), way = ARROWS[event.key];
+  if (!chart || !(way || event.key === "Escape")) return;
+  const places = [...chart.querySelectorAll("rect[data-tip]")], at = chart.querySelector("rect.at");
+  if (!way || !places.length) return show_tip(null);
+  event.preventDefault();
+  const next = at ? nearest(places, at, way) : places[0];
+  if (at) at.classList.remove("at");
+  next.classList.add("at");
+  show_tip(text_of(next), ...middle(next));
 });
-document.addEventListener("pointerleave", () => { tip.hidden = true; });
+document.addEventListener("focusout", () => {
+  for (const at of document.querySelectorAll("rect.at")) at.classList.remove("at");
+  show_tip(null);
+});
