@@ -56,6 +56,11 @@ export async function lookAtLab(browser, address, check, shot) {
   check('lab: charts are drawn', screen.cells > 20, screen.cells);
   const drawn = await heights(wide);
   check('lab: tablets stand in the order of their rows, whatever bytes these have', drawn.length === 5 && drawn.every((height) => height > 0), drawn);
+  const large = await wide.evaluate(() => {
+    const map = Array.from({ length: 500 }, (_, i) => ({ tablet: i + 1, start: i ? String(i).padStart(4, '0') : '', end: '', server: 1 }));
+    return heat_map({ maps: [map], moments: Array.from({ length: 400 }, (_, i) => ({ map: 0, from_s: i, to_s: i + 1, by_tablet: map.map(() => 1) })) }, String, 400).length;
+  });
+  check('lab: a run of 500 tablets and 400 moments is drawn', large > 0, large);
   check('lab: what is wrong with the schema is said', screen.text.includes('are about one user, u000042'), screen.text.slice(0, 600));
   const figures = await walk(wide);
   check('lab: arrows go from figure to figure', figures.every((text) => text) && new Set(figures).size === figures.length, figures);

@@ -109,7 +109,8 @@ function heat_map(phase, address, W) {
   const row = new Map(starts.map((s, i) => [s, i]));
   const L = 40, B = 22, high = Math.max(5, Math.min(22, 260 / starts.length)), H = high * starts.length + B;
   const end = Math.max(0.001, ...phase.moments.map(m => m.to_s));
-  const hottest = Math.max(1e-9, ...phase.moments.flatMap(m => m.by_tablet.map(n => n / Math.max(1e-9, m.to_s - m.from_s))));
+  const hottest = phase.moments.reduce((most, m) => m.by_tablet.reduce( /* not spread: there may be a million */
+    (more, n) => Math.max(more, n / Math.max(1e-9, m.to_s - m.from_s)), most), 1e-9);
   const x = s => L + (W - L) * s / end;
   let out = `<svg width="${W}" height="${H}" viewBox="0 0 ${W} ${H}" role="img" aria-label="Operations of each tablet over time">`;
   for (const m of phase.moments) {
