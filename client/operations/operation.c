@@ -1,9 +1,13 @@
 /* edubba_submit: from a caller's operation to a submission. */
+#include <stdalign.h>
+#include <stddef.h>
+
 #include "client/operations/convert.h"
 #include "client/operations/submission.h"
 #include "client/routing/table.h"
 
 #define ARENA_BLOCK_BYTES 2048
+#define ARENA_LENT_BYTES  1024 /* one mutation needs no more */
 
 static enum status convert_kind(enum edubba_operation_kind kind,
                                 enum operation_kind *ret_kind,
@@ -73,11 +77,13 @@ enum edubba_code edubba_submit(struct edubba_table *table,
     struct operation converted;
     struct error trouble = {0};
     struct arena arena;
+    alignas(max_align_t) uint8_t lent[ARENA_LENT_BYTES];
 
     if (completion == NULL) {
         return client_error(error, STATUS_INVALID_ARGUMENT, "no completion to be called");
     }
     arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
+    arena_lend(&arena, lent, sizeof lent);
     enum status status = convert(&arena, operation, &converted, &trouble);
     if (status == STATUS_OK) {
         /* Before it starts: its completion may set the same error, from another thread. */

@@ -1,5 +1,7 @@
 #include "client/operations/submission.h"
 
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "client/operations/bundle.h"
@@ -11,7 +13,11 @@
 
 #define NS_PER_MS             INT64_C(1000000)
 #define ROW_ARENA_BLOCK_BYTES 4096
+#define ROW_ARENA_LENT_BYTES  1024 /* a few cells */
 #define TROUBLE_BYTES_MAX     300
+
+#define OPERATION_OWN_BYTES 64 /* of one that is encoded, beside its row and mutations */
+#define MUTATION_OWN_BYTES  64 /* numbers, and how long the rest is */
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
@@ -92,7 +98,9 @@ static void complete_ok(struct submission *submission, const struct operation_re
         complete(submission, &result);
         return;
     }
+    alignas(max_align_t) uint8_t lent[ROW_ARENA_LENT_BYTES];
     arena_init(&arena, ROW_ARENA_BLOCK_BYTES, SIZE_MAX);
+    arena_lend(&arena, lent, sizeof lent);
     enum status status = row_take(&block, &arena, &row, &found, &error);
     if (status == STATUS_OK) {
         result.row = found ? &row : NULL;
@@ -350,31 +358,44 @@ struct submission *submission_of_row(struct bundle *bundle,
     return submission;
 }
 
+/* About as much as it is encoded: with less, memory is got twice. */
+static size_t expected_bytes(const struct operation *operation)
+{
+    size_t size = OPERATION_OWN_BYTES + operation->row.size_bytes;
+    for (uint32_t i = 0; i < operation->mutation_count; i++) {
+        const struct mutation *mutation = &operation->mutations[i];
+        size += MUTATION_OWN_BYTES + mutation->family.size_bytes + mutation->qualifier.size_bytes +
+                mutation->value.size_bytes;
+    }
+    return size;
+}
+
+/* In one piece of memory: itself, the operation as it is encoded, and its row. */
 static struct submission *make(const struct operation *operation)
 {
-    struct buffer encoded = BUFFER_INIT;
-    size_t key_offset = operation_encode(operation, &encoded);
-    struct submission *submission = NULL;
-    if (!encoded.failed) {
-        submission = memory_allocate(sizeof *submission + encoded.size_bytes +
-                                     operation->row.size_bytes);
+    struct buffer piece = BUFFER_INIT;
+    struct bytes row = operation->row;
+    buffer_expect(&piece, sizeof(struct submission) + expected_bytes(operation) + row.size_bytes);
+    if (buffer_reserve(&piece, sizeof(struct submission)) != NULL) {
+        buffer_advance(&piece, sizeof(struct submission));
     }
-    if (submission != NULL) {
-        uint8_t *row = submission->memory + encoded.size_bytes;
-        memset(submission, 0, sizeof *submission);
-        memcpy(submission->memory, encoded.data, encoded.size_bytes);
-        if (operation->row.size_bytes > 0) {
-            memcpy(row, operation->row.data, operation->row.size_bytes);
-        }
-        submission->encoded = submission->memory;
-        submission->parcel.size_bytes = encoded.size_bytes;
-        submission->key_end = key_offset + operation->row.size_bytes;
-        submission->row = bytes_of(row, operation->row.size_bytes);
-        submission->kind = operation->kind;
-        submission->table = operation->table;
-        submission->address = LOCATION_NOT_SERVED;
+    size_t key_offset = operation_encode(operation, &piece);
+    size_t encoded_bytes = piece.size_bytes - sizeof(struct submission);
+    buffer_append_bytes(&piece, row);
+    if (piece.failed) {
+        buffer_deinit(&piece);
+        return NULL;
     }
-    buffer_deinit(&encoded);
+    size_t size_bytes = 0;
+    struct submission *submission = (struct submission *)(void *)buffer_detach(&piece, &size_bytes);
+    memset(submission, 0, sizeof *submission);
+    submission->encoded = submission->memory;
+    submission->parcel.size_bytes = encoded_bytes;
+    submission->key_end = key_offset + row.size_bytes;
+    submission->row = bytes_of(submission->memory + encoded_bytes, row.size_bytes);
+    submission->kind = operation->kind;
+    submission->table = operation->table;
+    submission->address = LOCATION_NOT_SERVED;
     return submission;
 }
 

@@ -1,6 +1,7 @@
 #include "common/base/arena.h"
 
 #include <stdalign.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "common/base/assert.h"
@@ -13,6 +14,7 @@ struct arena_block {
     struct arena_block *next;
     size_t size_bytes;
     size_t used_bytes;
+    bool is_lent;
     alignas(max_align_t) uint8_t data[];
 };
 
@@ -26,8 +28,21 @@ static void free_blocks(struct arena_block *block)
 {
     while (block != NULL) {
         struct arena_block *next = block->next;
-        memory_free(block);
+        if (!block->is_lent) {
+            memory_free(block);
+        }
         block = next;
+    }
+}
+
+void arena_lend(struct arena *arena, void *memory, size_t size_bytes)
+{
+    ASSERT(arena->head == NULL);
+    ASSERT((uintptr_t)memory % alignof(max_align_t) == 0);
+    if (size_bytes > sizeof(struct arena_block)) {
+        struct arena_block *block = memory;
+        *block = (struct arena_block){.size_bytes = size_bytes - sizeof *block, .is_lent = true};
+        arena->head = block;
     }
 }
 
@@ -45,7 +60,8 @@ void arena_reset(struct arena *arena)
         free_blocks(keep->next);
         keep->next = NULL;
         keep->used_bytes = 0;
-        if (keep->size_bytes > arena->block_bytes) { /* a giant: do not hold on to it */
+        if (keep->size_bytes > arena->block_bytes &&
+            !keep->is_lent) { /* a giant: do not hold on to it */
             memory_free(keep);
             arena->head = NULL;
         }
@@ -74,6 +90,7 @@ static struct arena_block *add_block(struct arena *arena, size_t size_bytes)
     }
     block->size_bytes = size;
     block->used_bytes = 0;
+    block->is_lent = false;
     block->next = arena->head;
     arena->head = block;
     return block;

@@ -4,6 +4,8 @@
  * One per request, per decoded message, per parsed filter.  Memory comes in blocks, a small one first
  * and then larger ones up to block_bytes; a request larger than a block gets a block of its own.
  * arena_reset() keeps the newest block, so an arena that is reused settles at no heap traffic at all.
+ * One that is for little may be lent its first block: memory on the stack of who uses it, or behind what
+ * it is part of.
  *
  * Thread rule: one owner at a time.
  */
@@ -27,6 +29,11 @@ struct arena {
 void arena_init(struct arena *arena, size_t block_bytes, size_t limit_bytes);
 void arena_deinit(struct arena *arena);
 void arena_reset(struct arena *arena);
+
+/* The arena's first block lies in memory of the caller's, aligned for any type, for as long as the arena is in
+ * use; arena_deinit() leaves it alone.  Of an arena that has handed out nothing.  Less than a block's header is
+ * nothing lent. */
+void arena_lend(struct arena *arena, void *memory, size_t size_bytes);
 
 /* Aligned for any type; undefined contents; NULL without memory or over the limit. */
 void *arena_allocate(struct arena *arena, size_t size_bytes);

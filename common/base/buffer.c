@@ -27,6 +27,16 @@ void buffer_reset(struct buffer *buffer)
     buffer->failed = false;
 }
 
+static bool resize(struct buffer *buffer, size_t capacity)
+{
+    uint8_t *data = memory_resize(buffer->data, capacity);
+    if (data != NULL) {
+        buffer->data = data;
+        buffer->capacity_bytes = capacity;
+    }
+    return data != NULL;
+}
+
 static bool grow(struct buffer *buffer, size_t needed_bytes)
 {
     size_t capacity = buffer->capacity_bytes;
@@ -39,13 +49,15 @@ static bool grow(struct buffer *buffer, size_t needed_bytes)
         }
         capacity *= 2;
     }
-    uint8_t *data = memory_resize(buffer->data, capacity);
-    if (data == NULL) {
-        return false;
+    return resize(buffer, capacity);
+}
+
+void buffer_expect(struct buffer *buffer, size_t size_bytes)
+{
+    size_t needed = buffer->size_bytes + size_bytes;
+    if (needed < size_bytes || (needed > buffer->capacity_bytes && !resize(buffer, needed))) {
+        buffer->failed = true;
     }
-    buffer->data = data;
-    buffer->capacity_bytes = capacity;
-    return true;
 }
 
 uint8_t *buffer_reserve(struct buffer *buffer, size_t size_bytes)

@@ -37,6 +37,10 @@ void buffer_reset(struct buffer *buffer);
 uint8_t *buffer_reserve(struct buffer *buffer, size_t size_bytes);
 void buffer_advance(struct buffer *buffer, size_t size_bytes);
 
+/* Make room for just so many bytes more, where it is known beforehand how many there will be: nothing is moved later, and
+ * no memory is left over. */
+void buffer_expect(struct buffer *buffer, size_t size_bytes);
+
 void buffer_append(struct buffer *buffer, const void *data, size_t size_bytes);
 void buffer_append_bytes(struct buffer *buffer, struct bytes bytes);
 void buffer_append_u8(struct buffer *buffer, uint8_t value);

@@ -39,12 +39,17 @@ void rpc_call_release(struct rpc_call *call)
     grpc_byte_buffer_destroy(call->answer);
     grpc_slice_unref(call->end_text);
     grpc_slice_unref(call->details.value);
-    grpc_metadata_array_destroy(&call->metadata); /* what it points at is the call's */
+    call->metadata.count = 0; /* what it points at is libgrpc's call's */
     grpc_call_unref(call->call);
-    ASSERT(pthread_mutex_destroy(&call->lock) == 0);
     arena_deinit(&call->arena);
+    rpc_server_call_ended(server, call);
+}
+
+void rpc_call_free(struct rpc_call *call)
+{
+    grpc_metadata_array_destroy(&call->metadata);
+    ASSERT(pthread_mutex_destroy(&call->lock) == 0);
     memory_free(call);
-    rpc_server_call_ended(server);
 }
 
 void rpc_call_start(struct rpc_call *call,
@@ -323,40 +328,48 @@ static void run(struct rpc_call *call, grpc_byte_buffer *payload)
 }
 
 /* NULL without memory. */
-static struct rpc_call *make(const struct rpc_slot *slot)
+static struct rpc_call *allocate(void)
 {
     struct rpc_call *call = memory_allocate(sizeof *call);
-    if (call == NULL) {
-        return NULL;
+    if (call != NULL) {
+        ASSERT(pthread_mutex_init(&call->lock, NULL) == 0);
     }
-    *call = (struct rpc_call){
-        .server = slot->server,
-        .method = slot->method,
-        .thread = slot->thread,
-        .call = slot->call,
-        .metadata = slot->metadata,
-        .deadline = slot->method != NULL ? slot->deadline : slot->details.deadline,
-        .start_ns = clock_monotonic_ns(),
-        .holders = 1, /* the method's end */
-        .end_text = grpc_empty_slice(),
-        .details = {.value = grpc_empty_slice()},
-    };
-    arena_init(&call->arena, ARENA_BLOCK_BYTES, CALL_BYTES);
-    ASSERT(pthread_mutex_init(&call->lock, NULL) == 0);
     return call;
 }
 
-void rpc_call_begin(struct rpc_slot *slot)
+static void init(struct rpc_call *call, const struct rpc_slot *slot)
 {
-    struct rpc_call *call = make(slot);
+    /* All before the lock, which it has, and the block, whose contents are nobody's. */
+    memset(call, 0, offsetof(struct rpc_call, lock));
+    call->server = slot->server;
+    call->method = slot->method;
+    call->thread = slot->thread;
+    call->call = slot->call;
+    call->metadata = slot->metadata;
+    call->deadline = slot->method != NULL ? slot->deadline : slot->details.deadline;
+    call->start_ns = clock_monotonic_ns();
+    atomic_init(&call->holders, 1); /* the method's end */
+    call->end_text = grpc_empty_slice();
+    call->details.value = grpc_empty_slice();
+    call->is_cancelled = false;
+    call->on_cancelled = NULL;
+    call->on_cancelled_context = NULL;
+    arena_init(&call->arena, ARENA_BLOCK_BYTES, CALL_BYTES);
+    arena_lend(&call->arena, call->block, sizeof call->block);
+}
+
+void rpc_call_begin(struct rpc_slot *slot, struct rpc_call *kept)
+{
+    struct rpc_call *call = kept != NULL ? kept : allocate();
     if (call == NULL) {
         (void)grpc_call_cancel_with_status(slot->call, GRPC_STATUS_UNAVAILABLE,
                                            "No memory for the call; try again", NULL);
         grpc_byte_buffer_destroy(slot->payload);
         grpc_metadata_array_destroy(&slot->metadata);
         grpc_call_unref(slot->call);
-        rpc_server_call_ended(slot->server);
+        rpc_server_call_ended(slot->server, NULL);
     } else {
+        init(call, slot);
         if (slot->method != NULL) {
             run(call, slot->payload);
         } else {

@@ -13,12 +13,17 @@
  * thread awake.  While few calls run it is sent by who has it: one change of threads less to wait for.
  *
  * WHAT IS SENT stays ours until the operation that sends it has ended: messages, trailers.
+ *
+ * MEMORY OF CALLS is used again: a call that has ended is kept, with the block that its arena begins with and
+ * the array that its headers were in, for the next one; so many of them as run at a time as a rule.
  */
 #ifndef GATEWAY_RPC_RPC_INTERNAL_H
 #define GATEWAY_RPC_RPC_INTERNAL_H
 
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include <grpc/byte_buffer.h>
 #include <grpc/grpc.h>
@@ -27,6 +32,9 @@
 #include "gateway/rpc/rpc.h"
 
 #define RPC_END_OPERATIONS_MAX 4 /* headers, message, status, and whether the caller is gone */
+
+/* A request of a kilobyte, what it is decoded to, and what its method keeps. */
+#define RPC_CALL_BLOCK_BYTES 4096
 
 struct rpc_event {
     void (*run)(struct rpc_event *event, bool ok);
@@ -73,8 +81,10 @@ struct rpc_server {
     pthread_mutex_t lock;
     pthread_cond_t changed;             /* on the monotonic clock */
     atomic_uint_fast64_t calls_running; /* changes under lock */
-    uint64_t slots_armed; /* wait for a call, or their arrival for a thread; under lock */
-    bool is_stopped;      /* libgrpc has let go of all calls and connections; under lock */
+    uint64_t slots_armed;  /* wait for a call, or their arrival for a thread; under lock */
+    struct rpc_call *kept; /* have ended, linked by next_ready; under lock */
+    uint32_t kept_count;
+    bool is_stopped; /* libgrpc has let go of all calls and connections; under lock */
     char address[128];
 };
 
@@ -111,6 +121,7 @@ struct rpc_call {
     bool is_cancelled;
     void (*on_cancelled)(void *context);
     void *on_cancelled_context;
+    alignas(max_align_t) uint8_t block[RPC_CALL_BLOCK_BYTES]; /* the arena's first */
 };
 
 /* Start operations of a call; event runs when they have ended, each time on the call's queue.  The
@@ -124,8 +135,12 @@ void rpc_call_start(struct rpc_call *call,
 /* Start what ends the call.  The caller holds it, or is its thread. */
 void rpc_call_send_end(struct rpc_call *call);
 
-/* A call has come, and is counted as running: make it, and let its method run.  Takes what the slot holds. */
-void rpc_call_begin(struct rpc_slot *slot);
+/* A call has come, and is counted as running: make it, of one that was kept or NULL, and let its method run.
+ * Takes what the slot holds. */
+void rpc_call_begin(struct rpc_slot *slot, struct rpc_call *kept);
+
+/* Of one that is kept no longer. */
+void rpc_call_free(struct rpc_call *call);
 
 void rpc_call_hold(struct rpc_call *call);
 void rpc_call_release(struct rpc_call *call);
@@ -144,8 +159,11 @@ void rpc_thread_run(struct rpc_thread *thread);
  * method's hold. */
 void rpc_thread_end_call(struct rpc_call *call);
 
-void rpc_server_call_begun(struct rpc_server *server);
-void rpc_server_call_ended(struct rpc_server *server);
+/* Returns a call that was kept, with an empty array for headers, or NULL. */
+struct rpc_call *rpc_server_call_begun(struct rpc_server *server);
+/* The last thing that anyone does with a call: the server may be gone when this returns.  call NULL: there was
+ * no memory for one. */
+void rpc_server_call_ended(struct rpc_server *server, struct rpc_call *call);
 
 #define RPC_PEM_BYTES_MAX (1024 * 1024) /* of a file */
 

@@ -9,7 +9,7 @@
 #include "common/io/clock.h"
 #include "gateway/rpc/rpc_internal.h"
 
-#define SLICE_BYTES_SMALL 1024 /* libgrpc's own memory; it knows no failure, so no more than that */
+#define SLICE_BYTES_SMALL 4096 /* libgrpc's own memory; it knows no failure, so no more than that */
 
 /* --- messages -------------------------------------------------------------------------------- */
 

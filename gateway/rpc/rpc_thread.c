@@ -5,11 +5,11 @@
 #include "gateway/rpc/rpc_internal.h"
 #include "gateway/rpc/send_together.h"
 
-/* So many in a row, and what they brought starts, also when more are there. */
-#define EVENTS_MAX 64
+/* So many in a row, and what they brought starts, also when more are there: servers work meanwhile. */
+#define EVENTS_MAX 8
 
-/* So many answers go out together at the most, so that the first does not wait for long. */
-#define ANSWERS_MAX 64
+/* So many answers go out together at the most, so that who asked works while others are sent. */
+#define ANSWERS_MAX 8
 
 /* So few calls that run have few answers that could go together; who waits for them would wait for a
  * change of threads more. */

@@ -9,12 +9,16 @@
  */
 #include "gateway/methods/read/read_rows.h"
 
+#include <stdalign.h>
+#include <stddef.h>
+
 #include "common/io/clock.h"
 #include "gateway/convert/convert.h"
 #include "gateway/core/features.h"
 #include "gateway/methods/read/read_stream.h"
 
 #define SCRATCH_BLOCK_BYTES 8192
+#define MESSAGE_LENT_BYTES  2048 /* chunks of a small row, without their values */
 
 typedef Google__Bigtable__V2__ReadRowsRequest Request;
 
@@ -66,9 +70,20 @@ static void open_scan(struct read_stream *stream)
     arena_deinit(&scratch);
 }
 
+/* Empty, and on its own. */
+static void init_message(struct read_stream *stream)
+{
+    struct bytes user_agent = rpc_call_header(stream->on.call, USER_AGENT_HEADER);
+    row_message_init(&stream->message, features_wants_whole_rows(user_agent));
+}
+
+/* The row and what is lent are there until this returns, and by then the message was sent. */
 static void on_row(void *context, const struct edubba_result *result)
 {
     struct read_stream *stream = context;
+    alignas(max_align_t) uint8_t lent[MESSAGE_LENT_BYTES];
+    arena_lend(&stream->message.arena, lent, sizeof lent);
+    stream->message.borrows = true;
     stream->is_at_end = true;
     if (result->code != EDUBBA_OK) {
         read_stream_stop(stream, result->code, result->text);
@@ -79,7 +94,8 @@ static void on_row(void *context, const struct edubba_result *result)
         read_stream_fill(stream);
     }
     if (stream->has_row && stream->error.code == EDUBBA_OK) { /* it takes more than one message */
-        row_message_reset(&stream->message);
+        row_message_deinit(&stream->message);
+        init_message(stream);
         stream->has_row = false;
         stream->is_at_end = false;
         open_scan(stream);
@@ -130,8 +146,7 @@ static bool is_one_row(const Request *request)
 static void run(struct table_call *on)
 {
     struct read_stream *stream = (struct read_stream *)on;
-    struct bytes user_agent = rpc_call_header(on->call, USER_AGENT_HEADER);
-    row_message_init(&stream->message, features_wants_whole_rows(user_agent));
+    init_message(stream);
     buffer_init(&stream->passed);
     stream->error = (struct edubba_error){0};
     stream->scanned = EDUBBA_NOTHING;

@@ -73,7 +73,9 @@ void read_stream_begin_row(struct read_stream *stream, const struct edubba_row *
     stream->rows_returned++;
     stream->cells_returned += (int64_t)row->cell_count;
     chunk_cursor_begin(&stream->cursor, row);
-    pass(stream, row->key);
+    if (stream->scan != NULL) { /* else it is the only one */
+        pass(stream, row->key);
+    }
 }
 
 /* Rows into the message until it is full, or there is none yet, or no more. */

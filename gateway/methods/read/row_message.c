@@ -2,6 +2,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "gateway/convert/convert.h"
 
 #define ARENA_BLOCK_BYTES  (64 * 1024)
 #define CHUNK_CAPACITY_MIN 16
@@ -45,17 +46,21 @@ bool row_message_is_full(const struct row_message *message)
 
 /* --- adding ----------------------------------------------------------------------------------- */
 
-static bool copy(struct arena *arena, struct edubba_bytes bytes, ProtobufCBinaryData *ret_data)
+/* Or, in one that borrows, where they are. */
+static bool copy(struct row_message *message,
+                 struct edubba_bytes bytes,
+                 ProtobufCBinaryData *ret_data)
 {
-    uint8_t *data = NULL;
-    if (bytes.size > 0) {
-        data = arena_allocate(arena, bytes.size);
+    struct edubba_bytes copied = bytes;
+    if (!message->borrows && bytes.size > 0) {
+        uint8_t *data = arena_allocate(&message->arena, bytes.size);
         if (data == NULL) {
             return false;
         }
         memcpy(data, bytes.data, bytes.size);
+        copied.data = data;
     }
-    *ret_data = (ProtobufCBinaryData){bytes.size, data};
+    *ret_data = api_data(copied);
     return true;
 }
 
@@ -65,23 +70,23 @@ static bool copy_text(struct arena *arena, struct edubba_bytes bytes, char **ret
     return *ret_text != NULL;
 }
 
-static bool copy_names(struct arena *arena, const struct chunk *chunk, struct piece *piece)
+static bool copy_names(struct row_message *message, const struct chunk *chunk, struct piece *piece)
 {
     bool is_good = true;
     if (chunk->has_family) {
         google__protobuf__string_value__init(&piece->family);
         piece->chunk.family_name = &piece->family;
-        is_good = copy_text(arena, chunk->family, &piece->family.value);
+        is_good = copy_text(&message->arena, chunk->family, &piece->family.value);
     }
     if (chunk->has_qualifier) {
         google__protobuf__bytes_value__init(&piece->qualifier);
         piece->chunk.qualifier = &piece->qualifier;
-        is_good = is_good && copy(arena, chunk->qualifier, &piece->qualifier.value);
+        is_good = is_good && copy(message, chunk->qualifier, &piece->qualifier.value);
     }
     if (chunk->label.size > 0) {
         piece->chunk.labels = &piece->label;
         piece->chunk.n_labels = 1;
-        is_good = is_good && copy_text(arena, chunk->label, &piece->label);
+        is_good = is_good && copy_text(&message->arena, chunk->label, &piece->label);
     }
     return is_good;
 }
@@ -119,9 +124,8 @@ static bool add(struct row_message *message, const struct chunk *chunk)
     }
     message->chunks[message->chunk_count++] = out;
     message->size_bytes += chunk_size_bytes(chunk);
-    return copy_names(&message->arena, chunk, piece) &&
-           copy(&message->arena, chunk->row_key, &out->row_key) &&
-           copy(&message->arena, chunk->value, &out->value);
+    return copy_names(message, chunk, piece) && copy(message, chunk->row_key, &out->row_key) &&
+           copy(message, chunk->value, &out->value);
 }
 
 /* All of the row, or nothing where it has to begin the next message. */

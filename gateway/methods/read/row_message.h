@@ -1,7 +1,8 @@
 /*
  * One message of a ReadRows stream while it is being filled.
  *
- * Chunks are copied in: a row goes when the next one is asked for.  A message is full at about 1
+ * Chunks are copied in: a row goes when the next one is asked for.  Of one that borrows they are not: then the
+ * row stays until the message was sent or emptied.  A message is full at about 1
  * MiB, or with so many chunks.  A value up to ROW_MESSAGE_PIECE_BYTES is not cut, and no piece of a
  * cut one is smaller than that but the last; so a message holds at most ROW_MESSAGE_BYTES_MAX of
  * values, well below the 4 MiB that clients take, and no cell is sent in crumbs because a message
@@ -33,11 +34,12 @@ struct row_message {
     size_t chunk_capacity;
     size_t size_bytes; /* of what is in it, encoded, at most */
     bool keeps_rows_whole;
+    bool borrows;
     bool is_closed;     /* the next row does not fit */
     struct arena arena; /* of the chunks and their bytes */
 };
 
-/* Holds no memory until it is filled. */
+/* Holds no memory until it is filled.  Borrows nothing. */
 void row_message_init(struct row_message *message, bool keeps_rows_whole);
 void row_message_deinit(struct row_message *message);
 

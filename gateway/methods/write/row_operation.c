@@ -1,6 +1,10 @@
 #include "gateway/methods/write/row_operation.h"
 
+#include <stdalign.h>
+#include <stddef.h>
+
 #define SCRATCH_BLOCK_BYTES 8192
+#define SCRATCH_LENT_BYTES  1024 /* one mutation needs no more */
 
 static void on_completion(void *context, const struct edubba_result *result)
 {
@@ -20,7 +24,9 @@ static void run(struct table_call *on)
     struct edubba_error refusal = {0};
     struct error error = {.status = STATUS_OK};
     enum edubba_code code = EDUBBA_OK;
+    alignas(max_align_t) uint8_t lent[SCRATCH_LENT_BYTES];
     arena_init(&made.scratch, SCRATCH_BLOCK_BYTES, SIZE_MAX); /* bounded by the request's size */
+    arena_lend(&made.scratch, lent, sizeof lent);
     enum status status = own->kind->make(own, &made, &error);
     if (status == STATUS_OK) {
         made.operation.filter = made.filter;

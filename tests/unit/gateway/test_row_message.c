@@ -108,7 +108,8 @@ static void compare(const struct chunk_stream *stream,
     }
 }
 
-Test(row_message, a_client_reads_what_was_sent)
+/* By messages that copy, or borrow: then rows stay, as they do here. */
+static void check_random_rows(bool borrows)
 {
     static struct edubba_cell cells[ROWS][CELLS_MAX];
     struct edubba_row rows[ROWS];
@@ -123,6 +124,7 @@ Test(row_message, a_client_reads_what_was_sent)
         chunk_stream_init(&wire.stream, is_reversed);
         arena_init(&wire.arena, 64 * 1024, SIZE_MAX);
         row_message_init(&message, false);
+        message.borrows = borrows;
         for (int i = 0; i < ROWS; i++) {
             (void)snprintf(keys[i], sizeof keys[i], "r%03d", is_reversed ? ROWS - i : i);
             rows[i] = (struct edubba_row){EDUBBA_TEXT(keys[i]), cells[i],
@@ -147,6 +149,36 @@ Test(row_message, a_client_reads_what_was_sent)
     }
     cr_assert_gt(messages, 20 * 10);
     memory_free(noise);
+}
+
+Test(row_message, a_client_reads_what_was_sent)
+{
+    check_random_rows(false);
+}
+
+Test(row_message, a_client_reads_what_was_borrowed)
+{
+    check_random_rows(true);
+}
+
+/* A megabyte that is borrowed takes no memory, but for what says where it is. */
+Test(row_message, what_is_borrowed_is_not_copied)
+{
+    static uint8_t value[1 << 20];
+    struct edubba_cell cell = {EDUBBA_TEXT("f"), EDUBBA_TEXT("q"), 1000,
+                               edubba_bytes_of(value, sizeof value), EDUBBA_NOTHING};
+    struct edubba_row row = {EDUBBA_TEXT("r"), &cell, 1};
+    struct chunk_cursor cursor;
+    struct row_message message;
+    bool is_whole = false;
+    row_message_init(&message, false);
+    message.borrows = true;
+    chunk_cursor_begin(&cursor, &row);
+    cr_assert_eq(row_message_fill(&message, &cursor, &is_whole), STATUS_OK);
+    cr_assert(is_whole);
+    cr_assert_lt(message.arena.used_bytes, 1024);
+    cr_assert_eq((const uint8_t *)message.chunks[0]->value.data, value);
+    row_message_deinit(&message);
 }
 
 Test(row_message, many_small_cells_end_a_message_too)
