@@ -33,6 +33,9 @@
 
 #define RPC_END_OPERATIONS_MAX 4 /* headers, message, status, and whether the caller is gone */
 
+/* That have ended and are kept: a gateway with few clients runs no more at a time. */
+#define RPC_CALLS_KEPT_MAX 256
+
 /* A request of a kilobyte, what it is decoded to, and what its method keeps. */
 #define RPC_CALL_BLOCK_BYTES 4096
 
@@ -81,8 +84,8 @@ struct rpc_server {
     pthread_mutex_t lock;
     pthread_cond_t changed;             /* on the monotonic clock */
     atomic_uint_fast64_t calls_running; /* changes under lock */
-    uint64_t slots_armed;  /* wait for a call, or their arrival for a thread; under lock */
-    struct rpc_call *kept; /* have ended, linked by next_ready; under lock */
+    uint64_t slots_armed; /* wait for a call, or their arrival for a thread; under lock */
+    struct rpc_call *kept[RPC_CALLS_KEPT_MAX]; /* have ended; under lock */
     uint32_t kept_count;
     bool is_stopped; /* libgrpc has let go of all calls and connections; under lock */
     char address[128];

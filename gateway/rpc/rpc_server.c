@@ -3,6 +3,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <sanitizer/asan_interface.h>
+
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
 
@@ -18,13 +20,6 @@
  * libgrpc for a slot: it takes a lock for those, and cancels them when it is shut down. */
 #define SLOTS 8
 
-/* Calls that have ended and are kept: a gateway with few clients runs no more at a time.  Where a sanitizer looks for
- * what is used after it was let go, none. */
-#ifdef __SANITIZE_ADDRESS__
-#    define KEPT_MAX 0
-#else
-#    define KEPT_MAX 256
-#endif
 #define KEPT_HEADERS_MAX 64 /* in the array of one that is kept */
 
 /* --- slots ----------------------------------------------------------------------------------- */
@@ -278,48 +273,53 @@ uint64_t rpc_server_request_bytes(const struct rpc_server *server)
 
 /* --- draining -------------------------------------------------------------------------------- */
 
+/* Under lock; NULL: there is none.  Until then a sanitizer complains of who touches it. */
+static struct rpc_call *take_kept(struct rpc_server *server)
+{
+    if (server->kept_count == 0) {
+        return NULL;
+    }
+    struct rpc_call *call = server->kept[--server->kept_count];
+    ASAN_UNPOISON_MEMORY_REGION(call, sizeof *call);
+    return call;
+}
+
+/* Under lock; false: it is to be freed. */
+static bool keep(struct rpc_server *server, struct rpc_call *call)
+{
+    if (server->kept_count == RPC_CALLS_KEPT_MAX || call->metadata.capacity > KEPT_HEADERS_MAX) {
+        return false;
+    }
+    server->kept[server->kept_count++] = call;
+    ASAN_POISON_MEMORY_REGION(call, sizeof *call);
+    return true;
+}
+
 struct rpc_call *rpc_server_call_begun(struct rpc_server *server)
 {
     (void)pthread_mutex_lock(&server->lock);
     atomic_fetch_add(&server->calls_running, 1);
-    struct rpc_call *kept = server->kept;
-    if (kept != NULL) {
-        server->kept = kept->next_ready;
-        server->kept_count--;
-    }
+    struct rpc_call *kept = take_kept(server);
     (void)pthread_mutex_unlock(&server->lock);
     return kept;
-}
-
-static bool is_kept(const struct rpc_server *server, const struct rpc_call *call)
-{
-    return call != NULL && server->kept_count < KEPT_MAX &&
-           call->metadata.capacity <= KEPT_HEADERS_MAX;
 }
 
 void rpc_server_call_ended(struct rpc_server *server, struct rpc_call *call)
 {
     (void)pthread_mutex_lock(&server->lock);
-    bool kept = is_kept(server, call);
-    if (kept) {
-        call->next_ready = server->kept;
-        server->kept = call;
-        server->kept_count++;
-    }
+    bool is_to_be_freed = call != NULL && !keep(server, call);
     if (atomic_fetch_sub(&server->calls_running, 1) == 1) {
         (void)pthread_cond_broadcast(&server->changed);
     }
     (void)pthread_mutex_unlock(&server->lock);
-    if (!kept && call != NULL) {
+    if (is_to_be_freed) {
         rpc_call_free(call);
     }
 }
 
 static void free_kept(struct rpc_server *server)
 {
-    while (server->kept != NULL) {
-        struct rpc_call *call = server->kept;
-        server->kept = call->next_ready;
+    for (struct rpc_call *call = take_kept(server); call != NULL; call = take_kept(server)) {
         rpc_call_free(call);
     }
 }
