@@ -308,7 +308,9 @@ def parse(arguments):
     parser.add_argument("--keep", action="store_true", help="leave the folder with logs and data")
     parser.add_argument("--verbose", action="store_true", help="print every outcome")
     options = parser.parse_args(arguments)
-    options.cache = options.cache or str(pathlib.Path(options.build) / "gateway-clients")
+    # Clients run in folders of their own.
+    options.build = str(pathlib.Path(options.build).resolve())
+    options.cache = str(pathlib.Path(options.cache or f"{options.build}/gateway-clients").resolve())
     return options
 
 
